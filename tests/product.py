@@ -56,7 +56,7 @@ class Product:
         return self.process.wait(PATIENCE_SECONDS)
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a fault
+class Refused(Exception):
     def __init__(self, status: int, body: dict[str, Any]) -> None:
         super().__init__(status, body)
         self.status, self.body = status, body

@@ -27,14 +27,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run_parsed(given: list[str]) -> int:
-    import gc  # noqa: PLC0415 - what is quick needs none of this
+    import gc  # what is quick needs none of this
 
-    from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the same
+    from commonplace.cli.parser import build_parser
 
     # Imports create only lasting objects: collecting garbage among them costs a tenth of the start.
     gc.set_threshold(100_000, 50, 100)
     arguments = build_parser().parse_args(given)
-    from commonplace import errors  # noqa: PLC0415 - --help should not wait for it
+    from commonplace import errors  # --help should not wait for it
 
     try:
         return int(arguments.run(arguments))

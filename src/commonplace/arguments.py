@@ -23,7 +23,7 @@ _LONG_TEXT_CHARACTERS = 50_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class InvalidValue(ValueError):  # noqa: N818 - pydantic passes on a ValueError, and this one is an answer
+class InvalidValue(ValueError):
     """A value that its argument does not accept; the hint says how to correct it."""
 
     def __init__(self, wrong: str, hint: str) -> None:

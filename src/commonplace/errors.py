@@ -21,7 +21,7 @@ The first line of a class's docstring is its default message.
 from typing import Any, ClassVar
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+class Refusal(Exception):
     """The call was refused."""
 
     code: ClassVar[str] = "refused"

@@ -20,7 +20,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _HINT = "Name a public https address; serve --webhooks private also allows http and addresses of your own network."
 
 
-class OutgoingFailure(Exception):  # noqa: N818 - as in "delivery failure"
+class OutgoingFailure(Exception):
     """The request was not accepted. `is_final` means that trying again is of no use."""
 
     def __init__(self, reason: str, *, is_final: bool = False) -> None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from commonplace.call import Call
 
 
-class WaitForEvents(Exception):  # noqa: N818 - not a fault
+class WaitForEvents(Exception):
     """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end."""
 
     def __init__(

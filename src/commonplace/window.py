@@ -85,7 +85,7 @@ def _ask_ps(pid: int) -> str:
 
     command = ["/bin/ps", "-o", "lstart=", "-p", str(pid)]
     environment = os.environ | {"LC_ALL": "C", "TZ": "UTC"}
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - a number
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     return "-".join(answer.stdout.replace(":", "").split())
 
 

@@ -42,7 +42,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 _SETTLED = "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(true))))"
 
 
-class ScriptFailed(AssertionError):  # noqa: N818 - what the page did, not a fault of the test
+class ScriptFailed(AssertionError):
     """A script that a test ran in the page threw."""
 
 

@@ -20,7 +20,7 @@ ROWS = 12
 ADMIN = Caller("admin", frozenset({"shop"}), "key_admin")
 
 
-class Undo(Exception):  # noqa: N818 - ends a transaction, not a fault
+class Undo(Exception):
     """Roll back what a test changed."""
 
 

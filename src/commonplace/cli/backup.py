@@ -74,10 +74,10 @@ async def make_backup(
 async def open_snapshot(settings: Settings) -> Snapshot:
     """The present state of the store that the settings name; only its driver is imported."""
     if settings.store == "sqlite":
-        from commonplace.store.sqlite_snapshot import SqliteSnapshot  # noqa: PLC0415 - see above
+        from commonplace.store.sqlite_snapshot import SqliteSnapshot  # see above
 
         return SqliteSnapshot(settings.data / DATABASE)
-    from commonplace.store.postgres_snapshot import PostgresSnapshot  # noqa: PLC0415 - see above
+    from commonplace.store.postgres_snapshot import PostgresSnapshot  # see above
 
     return await PostgresSnapshot.open(settings.store)
 

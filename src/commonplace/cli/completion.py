@@ -10,7 +10,7 @@ PROGRAMS = ("commonplace", "commonplace-mcp")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the parser lists this command
+    from commonplace.cli.parser import build_parser  # the parser lists this command
 
     commands = read_commands(build_parser())
     print({"bash": render_bash, "zsh": render_zsh, "fish": render_fish}[arguments.shell](commands))

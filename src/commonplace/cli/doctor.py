@@ -95,7 +95,7 @@ def _check_beacon(folder: Path) -> Iterator[Finding]:
 
 
 async def _check_integrity(database: Path) -> Finding:
-    from commonplace.store.sqlite_snapshot import SqliteSnapshot  # noqa: PLC0415 - only its driver
+    from commonplace.store.sqlite_snapshot import SqliteSnapshot  # only its driver
 
     restore = f"commonplace restore BACKUP --data {database.parent}"
     try:

@@ -8,7 +8,7 @@ from commonplace.cli.command_tree import CommandNode, read_commands
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the parser lists this command
+    from commonplace.cli.parser import build_parser  # the parser lists this command
 
     print(render_manual(read_commands(build_parser())))
     return 0

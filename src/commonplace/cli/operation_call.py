@@ -44,7 +44,7 @@ def _read_settings(flags: argparse.Namespace) -> config.Settings:
 
 
 async def _call_store(settings: config.Settings, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    from commonplace.server import open_calls  # noqa: PLC0415 - a remote call needs no server code
+    from commonplace.server import open_calls  # a remote call needs no server code
 
     async with open_calls(settings) as calls:
         answer = await calls.run(name, arguments, OPERATOR)

@@ -112,7 +112,7 @@ def _run_with_operations(module: str, function: str = "run") -> Callable[[argpar
     """Run a client command that also works without a server: it is passed a function that calls operations."""
 
     def run(arguments: argparse.Namespace) -> int:
-        from commonplace.cli import operation_call  # noqa: PLC0415 - --help should not wait for it
+        from commonplace.cli import operation_call  # --help should not wait for it
 
         command: Callable[..., int] = getattr(importlib.import_module(module), function)
         return command(arguments, lambda name, values: operation_call.call_operation(name, values, arguments))
@@ -121,7 +121,7 @@ def _run_with_operations(module: str, function: str = "run") -> Callable[[argpar
 
 
 def _version_text() -> str:
-    from commonplace import __version__  # noqa: PLC0415 - only --version needs it
+    from commonplace import __version__  # only --version needs it
 
     return f"commonplace {__version__}"
 

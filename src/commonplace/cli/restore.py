@@ -71,10 +71,10 @@ async def put_in_place(settings: Settings, backup: InspectedBackup, *, keeps_lea
     )
     try:
         if settings.store == "sqlite":
-            from commonplace.backup.replace_sqlite import replace_sqlite  # noqa: PLC0415 - only its driver
+            from commonplace.backup.replace_sqlite import replace_sqlite  # only its driver
 
             return str(await replace_sqlite(restoration, settings.data) or "")
-        from commonplace.backup.replace_postgres import replace_postgres  # noqa: PLC0415 - only its driver
+        from commonplace.backup.replace_postgres import replace_postgres  # only its driver
 
         return await replace_postgres(restoration, settings.store) or ""
     finally:

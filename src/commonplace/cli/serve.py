@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_event_loop(serving: object) -> None:
     if sys.platform != "win32":
-        import uvloop  # noqa: PLC0415 - not available on Windows
+        import uvloop  # not available on Windows
 
         asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     with contextlib.suppress(asyncio.CancelledError):  # a signal before the server listens

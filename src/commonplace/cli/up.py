@@ -136,7 +136,7 @@ def _show_first_answer(server: RemoteServer, question: str | None) -> None:
 
 
 def _run_command(*words: str) -> None:
-    from commonplace.cli.parser import build_parser  # noqa: PLC0415 - the parser lists this command
+    from commonplace.cli.parser import build_parser  # the parser lists this command
 
     arguments = build_parser().parse_args(list(words))
     arguments.run(arguments)

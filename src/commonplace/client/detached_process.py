@@ -13,7 +13,7 @@ def start_detached(
     words: list[str], log: Path, first_line: bytes = b"", environ: Mapping[str, str] | None = None
 ) -> None:
     """Run `commonplace WORDS` in the folder of its log. `first_line` is its standard input: an argument would be public."""
-    import subprocess  # noqa: PLC0415 - most hooks start nothing
+    import subprocess  # most hooks start nothing
 
     detached: dict[str, Any] = (
         {"creationflags": 0x00000008 | 0x00000200}  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
@@ -23,7 +23,7 @@ def start_detached(
     # -P: the current folder may contain a module of any name.
     command = [sys.executable, "-P", "-m", "commonplace", *words]
     with _open_log(log) as output:
-        process = subprocess.Popen(  # noqa: S603 - our own
+        process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE if first_line else subprocess.DEVNULL,
             stdout=output,

@@ -17,11 +17,11 @@ def hold_lock(path: Path) -> Iterator[bool]:
 def _lock_descriptor(descriptor: int) -> bool:
     try:
         if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - Windows only
+            import msvcrt  # Windows only
 
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
-            import fcntl  # noqa: PLC0415 - everywhere else
+            import fcntl  # everywhere else
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

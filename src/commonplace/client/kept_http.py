@@ -22,11 +22,11 @@ _MAX_LINE_BYTES: Final = 64 * 1024
 _KEEPALIVE_SECONDS: Final = 60
 
 
-class ConnectionFailed(Exception):  # noqa: N818 - a state of the world, not a fault of ours
+class ConnectionFailed(Exception):
     """Nothing was sent, so the request can be sent again."""
 
 
-class ConnectionCut(Exception):  # noqa: N818 - as above
+class ConnectionCut(Exception):
     """The connection ended before the answer did: the request may or may not have been carried out."""
 
 

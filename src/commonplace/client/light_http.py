@@ -56,7 +56,7 @@ def open_socket(url: str, deadline: float, ca_file: str | None = None) -> socket
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if scheme != "https":
         return connection
-    from commonplace.client import remote, tls_trust  # noqa: PLC0415 - plain HTTP needs no TLS, which is slow to import
+    from commonplace.client import remote, tls_trust  # plain HTTP needs no TLS, which is slow to import
 
     context = tls_trust.build_tls_context(remote.find_ca_file() if ca_file is None else ca_file)
     connection.settimeout(_seconds_left(deadline))
@@ -80,7 +80,7 @@ def _resolve_host(host: str, port: int, deadline: float) -> list[Any]:
     """The addresses of a host. A name is resolved in a thread, because a name server may hang past the deadline."""
     if host == "localhost" or not any(letter.isalpha() for letter in host.partition(":")[0]):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    import threading  # noqa: PLC0415 - a numeric address needs no thread
+    import threading  # a numeric address needs no thread
 
     results: list[Any] = []
 

@@ -50,7 +50,7 @@ def _is_trusted(named: ProjectSetting, folder: Path) -> bool:
     if _fold_name(named.value) == _fold_name(_own_name(folder)):
         return True
     # Imported late: remote.py imports this module, and few repositories name a project.
-    from commonplace.client import project_trust, remote  # noqa: PLC0415
+    from commonplace.client import project_trust, remote
 
     return project_trust.is_project_trusted(named.value, trust_root(folder), remote.read_configuration())
 
@@ -82,7 +82,7 @@ def _name_from_folder(folder: str) -> str:
         return folder
     if not folder:
         return "root"
-    import hashlib  # noqa: PLC0415 - few folders have such names
+    import hashlib  # few folders have such names
 
     digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST_CHARACTERS]
     return f"{words[: _MAX_NAME_CHARACTERS - _DIGEST_CHARACTERS - 1].rstrip('_') or 'folder'}_{digest}"
@@ -125,7 +125,7 @@ def _read_project_file(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except OSError:
         return {}
-    import tomllib  # noqa: PLC0415 - few repositories have the file
+    import tomllib  # few repositories have the file
 
     try:
         return tomllib.loads(text)

@@ -24,7 +24,7 @@ _CERTIFICATE_HINT = (
 _SECRET_VARIABLES = {"key": "COMMONPLACE_KEY", "sync_token": "SYNC_TOKEN"}
 
 
-class ServerUnreachable(Exception):  # noqa: N818 - a state of the world, not a fault of ours
+class ServerUnreachable(Exception):
     """No server answers."""
 
 
@@ -32,7 +32,7 @@ class ServerUnknown(ServerUnreachable):
     """A repository names a server that the user has not connected this machine to."""
 
 
-class ServerRefusal(Exception):  # noqa: N818 - an answer, not a fault
+class ServerRefusal(Exception):
     """The server refused the call."""
 
     def __init__(self, status: int, body: dict[str, Any]) -> None:
@@ -83,7 +83,7 @@ def read_configuration() -> dict[str, Any]:
         text = configuration_path().read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    import tomllib  # noqa: PLC0415 - most hooks run without a configuration
+    import tomllib  # most hooks run without a configuration
 
     return tomllib.loads(text)
 
@@ -276,7 +276,7 @@ def default_data_folder() -> Path:
     """The data folder of this machine's server: COMMONPLACE_DATA, else the platform's."""
     if folder := os.environ.get("COMMONPLACE_DATA"):
         return Path(folder).expanduser().absolute()
-    import platformdirs  # noqa: PLC0415 - only needed without COMMONPLACE_DATA
+    import platformdirs  # only needed without COMMONPLACE_DATA
 
     return Path(platformdirs.user_data_dir("commonplace", appauthor=False))
 

@@ -18,7 +18,7 @@ _POLL_MILLISECONDS = 4_000
 OutcomeCallback = Callable[[SyncOutcome], None]
 
 
-class _WatchStopped(Exception):  # noqa: N818 - somebody's wish, not a fault
+class _WatchStopped(Exception):
     """Leave the rest."""
 
 

@@ -25,7 +25,7 @@ _MAX_OPERATIONS = 1_000
 _CALLS_PER_MEASUREMENT = 16
 
 
-class NeedsThread(Exception):  # noqa: N818 - not a fault
+class NeedsThread(Exception):
     """The read is too long for the event loop, meets a lock there, or fails for another reason of SQLite's."""
 
 

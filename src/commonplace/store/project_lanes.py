@@ -14,7 +14,7 @@ _SHARE_OF_FREE = 4
 _MAX_WAITING = 100
 
 
-class LaneFull(Exception):  # noqa: N818 - not a fault
+class LaneFull(Exception):
     """The project uses its share of the connections: roll back, wait for a place, run again."""
 
     def __init__(self, project: str) -> None:

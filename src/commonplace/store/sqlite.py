@@ -64,7 +64,7 @@ def run_to_end(work: Work[T], tx: SqliteTx) -> T:
     raise RuntimeError("a transaction awaits nothing but its tx")
 
 
-class _ProbeEnded(Exception):  # noqa: N818 - not a fault
+class _ProbeEnded(Exception):
     """Roll back."""
 
 

@@ -34,7 +34,7 @@ _PROMPT_CHARACTERS = 2_000
 _MAX_STATE_BYTES = 8_000_000
 
 
-class OutdatedState(ValueError):  # noqa: N818 - a condition, not an error
+class OutdatedState(ValueError):
     """The state was made by another version of the parsers."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-class NoAnswer(Exception):  # noqa: N818 - an outcome
+class NoAnswer(Exception):
     """The connection failed or the time was over; whether the call ran is not known."""
 
 

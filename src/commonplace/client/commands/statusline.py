@@ -131,7 +131,7 @@ def _write_cache(folder: str, counts: dict[str, Any]) -> None:
 
 
 def _start_refresh(folder: str) -> None:
-    from commonplace.client.detached_process import start_detached  # noqa: PLC0415 - only for remote servers
+    from commonplace.client.detached_process import start_detached  # only for remote servers
 
     path = _cache_path(folder)
     asked = path.with_suffix(".asked")

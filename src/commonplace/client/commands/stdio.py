@@ -33,8 +33,8 @@ def main(words: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from commonplace.client.proxy.relay import StdioRelay  # noqa: PLC0415 - --help should not wait for it
-    from commonplace.client.remote import ServerUnknown  # noqa: PLC0415 - as above
+    from commonplace.client.proxy.relay import StdioRelay  # --help should not wait for it
+    from commonplace.client.remote import ServerUnknown
 
     try:
         upstream = _build_upstream(arguments)
@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
     """From the flags, else the environment, else .commonplace.toml, else config.toml, else this machine's data folder."""
-    from commonplace.client import remote  # noqa: PLC0415 - as above
-    from commonplace.client.proxy.server_location import FolderServer, NamedServer  # noqa: PLC0415 - as above
-    from commonplace.client.proxy.upstream import McpUpstream  # noqa: PLC0415 - as above
+    from commonplace.client import remote
+    from commonplace.client.proxy.server_location import FolderServer, NamedServer
+    from commonplace.client.proxy.upstream import McpUpstream
 
     toolsets = _parse_toolsets(arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", ""))
     if arguments.url:

@@ -105,7 +105,7 @@ class Checkout:
 
 
 def is_covered(path: str, patterns: Iterable[str]) -> bool:
-    from fnmatch import fnmatchcase  # noqa: PLC0415 - few commands name files
+    from fnmatch import fnmatchcase  # few commands name files
 
     return any(
         path == pattern or path.startswith(f"{pattern.rstrip('/')}/") or fnmatchcase(path, pattern)

@@ -155,7 +155,7 @@ def _judge(hook_run: HookRun, action: GitAction) -> Judgement:
 
 def _end_gone_sessions(hook_run: HookRun) -> bool:
     """End sessions in this repository whose program was killed: they have nothing more to lose."""
-    from commonplace.client.hooks import actions  # noqa: PLC0415 - refusals are rare
+    from commonplace.client.hooks import actions  # refusals are rare
 
     return actions.end_abandoned_sessions(hook_run, is_any_tool=True)
 

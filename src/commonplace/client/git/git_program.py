@@ -6,7 +6,7 @@ from pathlib import Path
 _TIMEOUT_SECONDS = 10
 
 
-class GitFailed(Exception):  # noqa: N818 - git's own answer
+class GitFailed(Exception):
     """git failed."""
 
 
@@ -29,10 +29,10 @@ def ask_git(*words: str, folder: str | Path | None = None) -> tuple[int, str]:
 def _run(
     words: tuple[str, ...], folder: str | Path | None, given: bytes, environ: dict[str, str] | None
 ) -> tuple[int, bytes, bytes]:
-    import subprocess  # noqa: PLC0415 - most hooks run no program
+    import subprocess  # most hooks run no program
 
     try:
-        completed = subprocess.run(  # noqa: S603 - no shell
+        completed = subprocess.run(
             ["git", *words],  # noqa: S607 - the user's own git
             cwd=folder,
             input=given,

@@ -199,7 +199,7 @@ def _name_holders(hook_run: HookRun, conflicts: Sequence[ComingConflict]) -> str
 
 
 def _name_branch(root: str) -> str:
-    from commonplace.client import project  # noqa: PLC0415 - only a conflict is named
+    from commonplace.client import project  # only a conflict is named
 
     return project.find_branch(root) or root
 

@@ -14,7 +14,7 @@ from commonplace.client.git.shell_words import Word, join_folder
 
 def program_words() -> str:
     """How this program is called from a shell."""
-    from shutil import which  # noqa: PLC0415 - only refusals need it
+    from shutil import which  # only refusals need it
 
     return "commonplace" if which("commonplace") else f"{shlex.quote(sys.executable)} -m commonplace"
 

@@ -121,7 +121,7 @@ def _list_package_scripts(command: ShellCommand) -> Iterator[Script]:
     place = _find_above(Path(join_folder(command.cwd, folder or ".")), ("package.json",))
     if not words or place is None:
         return
-    import json  # noqa: PLC0415 - few commands run such scripts
+    import json  # few commands run such scripts
 
     try:
         scripts = json.loads(_read_text(place) or "{}").get("scripts", {})

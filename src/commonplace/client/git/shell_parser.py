@@ -57,8 +57,8 @@ def _known_variables(cwd: str) -> dict[str, str]:
 
 @cache
 def _load_parser() -> "Parser":
-    import tree_sitter_bash  # noqa: PLC0415 - 20 ms, which few commands need
-    from tree_sitter import Language, Parser  # noqa: PLC0415 - the same
+    import tree_sitter_bash  # 20 ms, which few commands need
+    from tree_sitter import Language, Parser
 
     return Parser(Language(tree_sitter_bash.language()))
 

@@ -24,7 +24,7 @@ class Shelf(NamedTuple):
     what: str
 
 
-class ShelfInTheWay(Exception):  # noqa: N818 - an answer, not a fault
+class ShelfInTheWay(Exception):
     """What is in the working tree now does not fit the shelved changes."""
 
 

@@ -134,7 +134,7 @@ def _locate_lines(hook_run: HookRun, files: list[str]) -> leases.Located:
     """The lines that the edit changes, of those files where that can be told."""
     if not hook_run.tree.main:
         return {}
-    from commonplace.client.regions import edit_regions  # noqa: PLC0415 - only edits need it
+    from commonplace.client.regions import edit_regions  # only edits need it
 
     return edit_regions.locate_edit(hook_run, files)
 
@@ -186,7 +186,7 @@ def _report_files(hook_run: HookRun, files: list[str]) -> leases.EditReport:
 def on_after_shell(hook_run: HookRun) -> HookAnswer:
     """Note how a command ended, if a rule asks for it."""
     if rules := hook_run.rules.load():
-        from commonplace.client.rules import command_runs  # noqa: PLC0415 - only where there are rules
+        from commonplace.client.rules import command_runs  # only where there are rules
 
         if command_runs.is_asked_for(rules, hook_run.event.command):
             command_runs.note_end(hook_run, hook_run.event.exit_code)
@@ -295,7 +295,7 @@ def _add_transcript_job(hook_run: HookRun) -> bool:
     is_named = bool(event.transcript) or load_hooks(hook_run.tool).keeps_transcripts_by_session
     if not is_named or not hook_run.settings.transcripts:
         return False
-    from commonplace.client.sync import spool  # noqa: PLC0415 - most hooks spool nothing
+    from commonplace.client.sync import spool  # most hooks spool nothing
 
     job = {
         "tool": hook_run.tool,
@@ -311,7 +311,7 @@ def _add_transcript_job(hook_run: HookRun) -> bool:
 
 
 def _start_uploader() -> None:
-    from commonplace.client.sync import spool  # noqa: PLC0415 - as above
+    from commonplace.client.sync import spool
 
     spool.start_uploader()
 

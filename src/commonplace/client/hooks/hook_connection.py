@@ -76,7 +76,7 @@ class HookConnection:
         if not any(line.startswith(IDEMPOTENCY_HEADER) for line in headers):
             headers = [*headers, f"{IDEMPOTENCY_HEADER}: {os.urandom(16).hex()}"]
         if self._keeper_minutes and not self._needs_keeper:
-            from commonplace.client.keeper import keeper_client  # noqa: PLC0415 - not beside a local server
+            from commonplace.client.keeper import keeper_client  # not beside a local server
 
             request = light_http.build_request(self.server.url, "POST", path, headers, body)
             try:
@@ -90,7 +90,7 @@ class HookConnection:
         if self._kept is not None:
             self._kept.close()
         if self._needs_keeper and self._has_answered:
-            from commonplace.client.keeper import keeper_client  # noqa: PLC0415 - as above
+            from commonplace.client.keeper import keeper_client
 
             keeper_client.start_keeper(self.server.url, self._ca_file, 60.0 * self._keeper_minutes)
 
@@ -110,7 +110,7 @@ class HookConnection:
         return answer.status, answer.body
 
     def _send_kept(self, path: str, headers: Sequence[str], body: bytes, seconds: float) -> tuple[int, bytes]:
-        from commonplace.client import kept_http  # noqa: PLC0415 - hooks beside a local server do not need it
+        from commonplace.client import kept_http  # hooks beside a local server do not need it
 
         started = time.monotonic()
         request = light_http.build_request(self.server.url, "POST", path, headers, body)

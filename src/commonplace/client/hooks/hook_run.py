@@ -211,7 +211,7 @@ class HookRun:
         """Tell the server where the session works, so that others in the same checkout are known to each other."""
         if not self.tree.main or self.tool == "git":
             return
-        from commonplace.client.git.checkout import report_checkout  # noqa: PLC0415 - only starts need it
+        from commonplace.client.git.checkout import report_checkout  # only starts need it
 
         try:
             report_checkout(self)

@@ -258,7 +258,7 @@ def delete_old_states() -> None:
 
 
 def _delete_folder(folder: Path) -> None:
-    import shutil  # noqa: PLC0415 - few hooks remove anything
+    import shutil  # few hooks remove anything
 
     shutil.rmtree(folder, ignore_errors=True)
 

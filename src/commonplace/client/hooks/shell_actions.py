@@ -74,8 +74,8 @@ def on_before_shell(hook_run: HookRun) -> HookAnswer:
     mode = read_git_mode(hook_run)
     if mode == "off":
         return HookAnswer()
-    from commonplace.client.git import checkout, gate  # noqa: PLC0415 - few commands need the parser
-    from commonplace.client.hooks import shell_writes  # noqa: PLC0415 - the same
+    from commonplace.client.git import checkout, gate  # few commands need the parser
+    from commonplace.client.hooks import shell_writes
 
     # git itself needs time, which is not the server's.
     hook_run.settings = hook_run.settings._replace(seconds=max(hook_run.settings.seconds, _MIN_SECONDS))
@@ -97,8 +97,8 @@ def report_changes(hook_run: HookRun) -> None:
     """Report what is changed and shelved here, before the model asks for it."""
     if not hook_run.tree.main:
         return
-    from commonplace.client.git import checkout, shelves  # noqa: PLC0415 - models ask rarely
-    from commonplace.client.git.git_program import GitFailed  # noqa: PLC0415 - the same
+    from commonplace.client.git import checkout, shelves  # models ask rarely
+    from commonplace.client.git.git_program import GitFailed
 
     root = hook_run.place
     try:

@@ -16,7 +16,7 @@ _PREFIX = b"("
 _MAX_DEPTH = 200
 
 
-class NotJson(ValueError):  # noqa: N818 - what the text is, not a fault of ours
+class NotJson(ValueError):
     """The text is not valid JSON, even with comments."""
 
     def __init__(self, line: int) -> None:
@@ -75,7 +75,7 @@ def _parse_tree(text: bytes) -> Tree:
 
 @cache
 def _load_parser() -> Parser:
-    import tree_sitter_javascript  # noqa: PLC0415 - only commands that edit settings need it
+    import tree_sitter_javascript  # only commands that edit settings need it
 
     return Parser(Language(tree_sitter_javascript.language()))
 

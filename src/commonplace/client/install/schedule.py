@@ -222,7 +222,7 @@ def _require_success(command: Sequence[str], stdin: str = "") -> None:
 
 def _run_command(command: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(  # noqa: S603 - no shell, and every word is ours
+        return subprocess.run(
             list(command), input=stdin, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as fault:

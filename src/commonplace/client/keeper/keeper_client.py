@@ -26,7 +26,7 @@ _KEPT_PREFIXES = ("SSL_CERT_", "LC_", "PYTHON")
 _FAILURES: dict[str, type[OSError]] = {"timeout": TimeoutError, "refused": ConnectionRefusedError}
 
 
-class KeeperMissing(Exception):  # noqa: N818 - a state of the world, not a fault of ours
+class KeeperMissing(Exception):
     """No keeper of our version runs."""
 
 

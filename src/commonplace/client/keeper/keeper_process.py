@@ -124,7 +124,7 @@ class ConnectionKeeper:
         return answer.status, body
 
 
-class _AnswerIsLate(Exception):  # noqa: N818 - a state of the world, not a fault
+class _AnswerIsLate(Exception):
     def __init__(self, connection: KeptConnection) -> None:
         super().__init__()
         self.connection = connection

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, call: CallOperation) -> int:
 
 
 def _require_person() -> None:
-    from commonplace.client.git.acting_run import runs_for_agent  # noqa: PLC0415 - only this command asks
+    from commonplace.client.git.acting_run import runs_for_agent  # only this command asks
 
     if runs_for_agent():
         raise errors.Forbidden(

@@ -118,7 +118,7 @@ def _write(arguments: argparse.Namespace, call: CallOperation, values: dict[str,
 
 
 def _require_person(what: str) -> None:
-    from commonplace.client.git.acting_run import runs_for_agent  # noqa: PLC0415 - only these acts ask
+    from commonplace.client.git.acting_run import runs_for_agent  # only these acts ask
 
     if runs_for_agent():
         raise errors.Forbidden(
@@ -167,7 +167,7 @@ def _build_test_row(rule: dict[str, Any]) -> TableRow:
 
 
 def _propose_rules(arguments: argparse.Namespace, _call: CallOperation) -> int:
-    from commonplace.client.rules.denial_proposals import (  # noqa: PLC0415 - reads every transcript
+    from commonplace.client.rules.denial_proposals import (  # reads every transcript
         MIN_DENIALS,
         list_proposals,
     )

@@ -21,7 +21,7 @@ _BASE64_PREFIX: Final = "=?base64?"
 Id = str | int
 
 
-class RpcRefusal(Exception):  # noqa: N818 - an answer, not a fault
+class RpcRefusal(Exception):
     """The JSON-RPC error that the agent gets instead of the server's answer."""
 
     def __init__(self, code: int, text: str, **details: Any) -> None:
@@ -102,6 +102,6 @@ def encode_header_value(value: str) -> str:
     plain = value.isascii() and value.isprintable() and value == value.strip()
     if plain and not value.startswith(_BASE64_PREFIX):
         return value
-    import base64  # noqa: PLC0415 - names are nearly always plain
+    import base64  # names are nearly always plain
 
     return f"{_BASE64_PREFIX}{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="

@@ -89,8 +89,8 @@ class FolderServer:
 
     def _start_under_lock(self) -> str:
         """Of many processes that want to start it, the one with the lock does; the others wait for the beacon."""
-        from commonplace import data_folder as folder  # noqa: PLC0415 - as above
-        from commonplace import errors  # noqa: PLC0415 - most proxies find a server
+        from commonplace import data_folder as folder
+        from commonplace import errors  # most proxies find a server
 
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         until = time.monotonic() + _START_SECONDS
@@ -108,7 +108,7 @@ class FolderServer:
         )
 
     def _start_server(self, until: float) -> str:
-        from commonplace.client.proxy import server_start  # noqa: PLC0415 - as above
+        from commonplace.client.proxy import server_start
 
         if url := server_start.wait_until_free(self._folder, self._answering_url, until):
             return url

@@ -67,7 +67,7 @@ def start_server(folder: Path) -> StartedServer:
         if output.tell() > _MAX_LOG_BYTES:
             output.truncate(0)
         before = output.tell()
-        process = subprocess.Popen(  # noqa: S603 - our own program
+        process = subprocess.Popen(
             _serve_command(folder),
             stdin=subprocess.DEVNULL,
             stdout=output,

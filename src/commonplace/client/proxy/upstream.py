@@ -33,7 +33,7 @@ _NOT_FOUND: Final = 404
 _KEY_HINT: Final = "Set a key: COMMONPLACE_KEY, --key, or `key` in config.toml."
 
 
-class SessionLost(Exception):  # noqa: N818 - a state of the world, not a fault of ours
+class SessionLost(Exception):
     """The server does not know the session of this message any more."""
 
 

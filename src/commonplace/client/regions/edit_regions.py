@@ -62,7 +62,7 @@ class EditedFile:
         if not spans:
             return ()
         self._spans[base] = spans
-        from commonplace.client.regions import symbol_names  # noqa: PLC0415 - loads the parser
+        from commonplace.client.regions import symbol_names  # loads the parser
 
         return symbol_names.name_spans(self.path, text, spans)
 

@@ -33,7 +33,7 @@ def is_asked_for(rules: Iterable[Rule], line: str) -> bool:
 
 
 def _matches_line(patterns: Sequence[str], line: str) -> bool:
-    from commonplace.client.git.shell_parser import parse_line  # noqa: PLC0415 - few commands need the parser
+    from commonplace.client.git.shell_parser import parse_line  # few commands need the parser
 
     words = [command.words for command in parse_line(line, "/").commands if command.words]
     return any(matches_command(parse_pattern(pattern), each) for pattern in patterns for each in words)
@@ -83,7 +83,7 @@ def _has_exit_codes(tool: str) -> bool:
 
 def _find_exit_code(run: dict[str, Any], tool: str) -> int | None:
     """The exit code of the command in the transcript; None if it is not there, because it still runs or was refused."""
-    from commonplace.transcripts.command_results import list_command_results  # noqa: PLC0415 - rules rarely fire
+    from commonplace.transcripts.command_results import list_command_results  # rules rarely fire
 
     try:
         lines = _read_end(Path(run["transcript"]))

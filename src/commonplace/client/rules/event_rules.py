@@ -53,7 +53,7 @@ def answer_with_rules(hook_run: "HookRun", hooks: AgentHooks, act: Act) -> HookA
 def _check_rules(hook_run: "HookRun", hooks: AgentHooks, on: str) -> HookAnswer:
     if not hook_run.rules.load():
         return HookAnswer()
-    from commonplace.client.rules.rule_answer import check_rules  # noqa: PLC0415 - see above
+    from commonplace.client.rules.rule_answer import check_rules  # see above
 
     return check_rules(hook_run, hooks, on)
 

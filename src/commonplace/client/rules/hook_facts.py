@@ -48,7 +48,7 @@ class HookFacts(RuleFacts):
     @cached_property
     def commands(self) -> list[tuple[Word, ...]]:
         """As the base does, with git's aliases resolved."""
-        from commonplace.client.git.git_command import read_git_commands_of_line  # noqa: PLC0415 - few rules need it
+        from commonplace.client.git.git_command import read_git_commands_of_line  # few rules need it
 
         words = [command.words for command in self.parsed.commands]
         commands = read_git_commands_of_line(self.parsed.commands)
@@ -56,17 +56,17 @@ class HookFacts(RuleFacts):
 
     @cached_property
     def parsed(self) -> "ParsedLine":
-        from commonplace.client.git.shell_parser import parse_line  # noqa: PLC0415 - as above
+        from commonplace.client.git.shell_parser import parse_line
 
         return parse_line(self.line, self._hook_run.event.cwd)
 
     def _list_written(self) -> list[str]:
-        from commonplace.client.git.file_writes import (  # noqa: PLC0415 - as above
+        from commonplace.client.git.file_writes import (
             list_patched_paths,
             list_paths_written_by_git,
             list_written_paths,
         )
-        from commonplace.client.git.git_command import read_git_commands  # noqa: PLC0415 - as above
+        from commonplace.client.git.git_command import read_git_commands
 
         return [
             path
@@ -97,7 +97,7 @@ class PatchFacts(HookFacts):
 
     @cached_property
     def files(self) -> Sequence[str]:
-        from commonplace.client.git.file_writes import list_patched_paths  # noqa: PLC0415 - as above
+        from commonplace.client.git.file_writes import list_patched_paths
 
         commands = self.parsed.commands
         return self._to_repository(

@@ -50,7 +50,7 @@ def _list_situations(hook_run: "HookRun", rules: list[Rule], on: str) -> list[Ru
         patch = PatchFacts(hook_run)
         situations += [patch] if patch.files else []
     if on == "command" and any("commit" in rule.on for rule in rules) and may_commit(facts.line):
-        from commonplace.client.rules.commit_facts import LineCommitFacts  # noqa: PLC0415 - few commands commit
+        from commonplace.client.rules.commit_facts import LineCommitFacts  # few commands commit
 
         commit = LineCommitFacts(hook_run, facts.parsed.commands, role)
         situations += [commit] if commit.commits else []

@@ -20,7 +20,7 @@ _MOVING_SECONDS = 1.0
 _CLOCK_SKEW_SECONDS = 5.0
 
 
-class UnreadableTranscript(Exception):  # noqa: N818 - a state of the file, not a fault of ours
+class UnreadableTranscript(Exception):
     """The file cannot be unpacked."""
 
 

@@ -26,7 +26,7 @@ class StoredArchive:
     sha256: str
 
 
-class ArchiveDiffers(Exception):  # noqa: N818 - an answer, not a fault
+class ArchiveDiffers(Exception):
     """The server holds other bytes of this archive than expected."""
 
     def __init__(self, stored: StoredArchive) -> None:

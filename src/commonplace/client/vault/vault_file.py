@@ -22,7 +22,7 @@ _DOCUMENT_ID = re.compile(r"doc_\w{1,60}", re.ASCII)
 _HASH_CHARACTERS = 16
 
 
-class UnfitFile(ValueError):  # noqa: N818 - a condition, told to the user in its words
+class UnfitFile(ValueError):
     """A file that cannot be kept in step, and why."""
 
 

@@ -221,7 +221,7 @@ def _read_at_commit(root: Path, file: Path, cited: CitedPlace) -> _CitationCandi
     at = f"{cited.commit}:./{file.relative_to(root.resolve()).as_posix()}"
     command = ["git", "-C", str(root), "cat-file", "blob", at]
     try:
-        shown = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)  # noqa: S603 - no shell
+        shown = subprocess.run(command, capture_output=True, timeout=_GIT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return _NOTHING
     if shown.returncode != 0 or len(shown.stdout) > _MAX_FILE_BYTES:

@@ -38,7 +38,7 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-class ClientDisconnected(Exception):  # noqa: N818 - nobody is left to answer, which is not a fault
+class ClientDisconnected(Exception):
     """The client closed the connection before its request was complete."""
 
 

@@ -61,7 +61,7 @@ def encode_refusal(refusal: errors.Refusal) -> bytes:
     )
 
 
-class ReaderStalled(Exception):  # noqa: N818 - ends one stream, which is not a fault
+class ReaderStalled(Exception):
     """The client has stopped reading; its answer is given up."""
 
 

@@ -144,14 +144,14 @@ class ResourceNotFound(Interruption):
         self.uri = uri
 
 
-class UnknownName(ProtocolError):  # noqa: N818 - named for what the caller meets
+class UnknownName(ProtocolError):
     """The tool, prompt or toolset does not exist, or the caller may not use it."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(INVALID_PARAMS, f"Unknown {kind}: {name}.")
 
 
-class MissingCapability(ProtocolError):  # noqa: N818 - the same
+class MissingCapability(ProtocolError):
     """The operation needs input that the client did not declare it can give."""
 
     def __init__(self, names: Sequence[str]) -> None:

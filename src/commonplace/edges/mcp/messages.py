@@ -47,7 +47,7 @@ encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
 
 
-class Interruption(Exception):  # noqa: N818 - the way out of serving a request, not a fault
+class Interruption(Exception):
     """Ends the serving of a request before it has a result."""
 
 

@@ -19,7 +19,7 @@ _MAX_UNIX_SECONDS: Final = 2**40
 _REQUIRED_CLAIMS: Final = ("iss", "aud", "sub", "exp")
 
 
-class InvalidToken(Exception):  # noqa: N818 - becomes a 401
+class InvalidToken(Exception):
     """Not a token of this issuer for this server; `is_forged` unless it once was one."""
 
     def __init__(self, reason: str, *, is_forged: bool = True) -> None:

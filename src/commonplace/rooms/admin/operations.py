@@ -196,7 +196,7 @@ admin = OperationFamily(
     session=False,
     example={"id": "oauth_0123456789abcdef"},
 )
-async def readmit_subject(call: Call, id: model.SubjectId) -> model.ReadmittedSubject:  # noqa: A002 - its public name
+async def readmit_subject(call: Call, id: model.SubjectId) -> model.ReadmittedSubject:
     """Undo the revocation of a person who signs in with OAuth; a revoked key stays revoked."""
     _require_key_changes_allowed(call)
     await _lock_key_changes(call)

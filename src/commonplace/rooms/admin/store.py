@@ -64,7 +64,7 @@ def decode_names(encoded: str) -> frozenset[str]:
 
 async def insert_key(
     tx: Tx,
-    id: str,  # noqa: A002 - the column's name
+    id: str,
     secret: str,
     *,
     name: str,
@@ -108,7 +108,7 @@ async def is_key_name_taken(tx: Tx, name: str, now: int) -> bool:
     return await tx.one(f"select 1 as yes from api_key where name = $1 and {_IS_LIVE}", name, now) is not None
 
 
-async def has_other_owner_key(tx: Tx, id: str, now: int) -> bool:  # noqa: A002 - the column's name
+async def has_other_owner_key(tx: Tx, id: str, now: int) -> bool:
     # A subject of access tokens (token_subjects.py) is an owner only as long as its issuer says so.
     owner = f"select 1 as yes from api_key where role = 'owner' and id <> $1 and hash <> id and {_IS_LIVE} limit 1"
     return await tx.one(owner, id, now) is not None
@@ -137,7 +137,7 @@ async def list_all_keys(tx: Tx) -> Sequence[Row]:
     return await tx.all(f"{_SELECT_KEY} order by created_at desc, id limit $1", _MAX_LISTED_KEYS)
 
 
-async def mark_key_revoked(tx: Tx, id: str, now: int) -> None:  # noqa: A002 - the column's name
+async def mark_key_revoked(tx: Tx, id: str, now: int) -> None:
     await tx.run("update api_key set revoked_at = $2 where id = $1 and revoked_at is null", id, now)
 
 

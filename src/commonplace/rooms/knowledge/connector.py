@@ -70,7 +70,7 @@ async def search_for_connector(call: Call, query: model.QueryText) -> ConnectorR
 
 
 @operation("fetch", role="readonly", session=False, structured=True, example={"id": "shop/doc_000000000000"})
-async def fetch_for_connector(call: Call, id: FetchedId) -> ConnectorDocument:  # noqa: A002 - the name that clients send
+async def fetch_for_connector(call: Call, id: FetchedId) -> ConnectorDocument:
     """Open a result of `search` by its id: the full text, with its type, author and age."""
     named, _, item_id = id.partition("/")
     project = access.ALL_PROJECTS if named == _GLOBAL else access.normalize_project_name(named)

@@ -47,7 +47,7 @@ async def insert_document(
     tx: Tx,
     project: str,
     *,
-    type: str,  # noqa: A002 - the word of the contract
+    type: str,
     title: str,
     content: str,
     author: str,
@@ -231,7 +231,7 @@ async def find_identical_ids(
 
 def document_by_title_statement(
     project: str,
-    type: str,  # noqa: A002 - the word of the contract
+    type: str,
     title: str,
     now: int,
 ) -> Statement:

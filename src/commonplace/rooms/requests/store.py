@@ -30,7 +30,7 @@ _IS_WAITING = (
 
 async def insert_request(
     tx: Tx,
-    id: str,  # noqa: A002 - the column's name
+    id: str,
     session: AgentSession,
     draft: model.RequestDraft,
     now: int,
@@ -60,7 +60,7 @@ async def insert_request(
     )
 
 
-async def load_request(tx: Tx, project: str, id: str) -> Row | None:  # noqa: A002 - the column's name
+async def load_request(tx: Tx, project: str, id: str) -> Row | None:
     return await tx.one(
         f"{_SELECT} where person_request.project = $1 and person_request.id = $2", project, id
     )
@@ -125,7 +125,7 @@ async def list_open_questions(tx: Tx, session: AgentSession) -> list[str]:
 async def mark_answered(
     tx: Tx,
     project: str,
-    id: str,  # noqa: A002 - the column's name
+    id: str,
     shown: str,
     *,
     decision: str,
@@ -150,7 +150,7 @@ async def mark_answered(
     return bool(changed)
 
 
-async def mark_delivered(tx: Tx, project: str, id: str, now: int) -> None:  # noqa: A002 - the column's name
+async def mark_delivered(tx: Tx, project: str, id: str, now: int) -> None:
     await tx.run(
         "update person_request set delivered_at = $3 where project = $1 and id = $2 and delivered_at = 0",
         project,
@@ -159,7 +159,7 @@ async def mark_delivered(tx: Tx, project: str, id: str, now: int) -> None:  # no
     )
 
 
-async def mark_polled(tx: Tx, project: str, id: str, now: int) -> None:  # noqa: A002 - the column's name
+async def mark_polled(tx: Tx, project: str, id: str, now: int) -> None:
     await tx.run(
         "update person_request set polled_at = $3 where project = $1 and id = $2 and polled_at < $3",
         project,

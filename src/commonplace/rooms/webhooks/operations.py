@@ -98,7 +98,7 @@ async def list_webhooks(call: Call, project: ProjectOrAll | None = None) -> mode
 )
 async def remove_webhook(
     call: Call,
-    id: model.WebhookId,  # noqa: A002 - as in the listing
+    id: model.WebhookId,
     project: ProjectOrAll | None = None,
 ) -> model.WebhookChange:
     """Remove a webhook, with what it has not sent yet."""
@@ -111,7 +111,7 @@ async def remove_webhook(
 @operation("memory_test_webhook", role="admin", writes=True, session="optional")
 async def send_test(
     call: Call,
-    id: model.WebhookId,  # noqa: A002 - as in the listing
+    id: model.WebhookId,
     project: ProjectOrAll | None = None,
 ) -> model.WebhookChange:
     """Queue a test message; memory_list_webhooks shows whether it arrived."""

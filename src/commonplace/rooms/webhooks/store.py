@@ -16,7 +16,7 @@ _MAX_DUE = 20
 async def insert_webhook(
     tx: Tx,
     project: str,
-    id: str,  # noqa: A002 - the column's name
+    id: str,
     *,
     kind: str,
     url: str,
@@ -57,7 +57,7 @@ async def list_webhooks(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
     )
 
 
-async def load_webhook(tx: Tx, project: str, id: str) -> Row | None:  # noqa: A002 - the column's name
+async def load_webhook(tx: Tx, project: str, id: str) -> Row | None:
     return await tx.one(f"select {_COLUMNS} from webhook where project = $1 and id = $2", project, id)
 
 
@@ -66,7 +66,7 @@ async def count_webhooks(tx: Tx, project: str) -> int:
     return int(row["n"]) if row else 0
 
 
-async def delete_webhook(tx: Tx, project: str, id: str) -> bool:  # noqa: A002 - the column's name
+async def delete_webhook(tx: Tx, project: str, id: str) -> bool:
     rows = await tx.all("delete from webhook where project = $1 and id = $2 returning id", project, id)
     await tx.run("delete from webhook_delivery where project = $1 and webhook = $2", project, id)
     return bool(rows)

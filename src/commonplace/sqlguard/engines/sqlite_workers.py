@@ -26,7 +26,7 @@ _MAX_IDLE_WORKERS = 8
 UNKNOWN_SCHEMA = ""
 
 
-class WorkerEnded(Exception):  # noqa: N818 - a state of the worker, not a fault of ours
+class WorkerEnded(Exception):
     """The worker ended without an answer: it was killed, exceeded its memory or time, or had been idle for long."""
 
     def __init__(self, *, was_idle: bool) -> None:
@@ -43,7 +43,7 @@ class SqliteWorker:
         self.views: dict[str, str] = {}
         """The definitions of the views that this schema has."""
         self.search_tables: list[str] = []
-        self._process = subprocess.Popen(  # noqa: S603 - our own script
+        self._process = subprocess.Popen(
             [sys.executable, "-E", "-s", str(_WORKER_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
