@@ -86,3 +86,25 @@ async def test_a_guideline_keeps_the_time_of_its_creation(team):
     await alice.guidelines(action="set", name="tests", rule="Run all the tests before you end.", scope="shop")
     after = (await alice.query(query="run the tests"))["results"][0]
     assert (after["created"], after["updated"] > before["updated"]) == (before["created"], True)
+
+
+async def test_query_puts_mail_behind_a_decision_that_the_question_asks_for(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    decision = await _decide(alice, "Amounts", "We keep money as integer cents; floats lose cents in sums.")
+    await alice.send_message(
+        to_instance="bob", subject="integer cents decision", message="The integer cents decision is stored."
+    )
+    results = (await bob.query(query="integer cents decision"))["results"]
+    assert results[0]["id"] == decision
+    relevances = [result["relevance"] for result in results]
+    assert relevances == sorted(relevances, reverse=True)
+
+
+async def test_query_for_what_somebody_said_may_show_mail_first(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await _decide(alice, "Amounts", "We keep money as integer cents; floats lose cents in sums.")
+    sent = await alice.send_message(
+        to_instance="bob", subject="integer cents", message="The decision on integer cents is stored."
+    )
+    results = (await bob.query(query="what did alice tell me about integer cents"))["results"]
+    assert results[0]["id"] == sent["message_id"]

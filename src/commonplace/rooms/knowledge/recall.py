@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
-from commonplace.rooms.knowledge import evidence, store
+from commonplace.rooms.knowledge import evidence, question_words, store
 from commonplace.search import text
 from commonplace.search.find import (
     MAX_CANDIDATES,
@@ -38,6 +38,7 @@ _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _COMPARED_START_CHARACTERS = 200
 _NEARLY_EQUAL = 0.1
+_CHAT_CLOSENESS_RATIO = 0.6
 _MAX_AMENDED_GAP = 0.4
 _MAX_AMENDED_PASSAGES = 1.5
 _CODE_SIGNS = re.compile(r"\bdef \w|[\w\])]\(\)|[;{}]\s*$| = |==", re.MULTILINE)
@@ -137,13 +138,20 @@ async def _recall_best(
         found = [hit for hit in found if hit.word_score or has_meaning(hit, question)] or about
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
-    asked_files = _FILE_NAME.findall(question.text)
+    asked_files, words = _FILE_NAME.findall(question.text), question_words.list_question_words(question.text)
+
+    def weigh(hit: Hit, item: SearchItem) -> float:
+        bonus = item.bonus + question_words.weigh_type(words, hit.kind, item)
+        return bonus * hit.unit + _weigh_files(asked_files, item.files)
+
     recalled = [
-        RecalledItem(hit, item, closeness + item.bonus * hit.unit + _weigh_files(asked_files, item.files))
+        RecalledItem(hit, item, closeness + weigh(hit, item))
         for closeness, hit in near
         if (item := items.get((hit.project, hit.kind, hit.id))) and (item.is_active or entry_filter.inactive)
     ]
     ranked = _defer_repeats(sorted(_drop_repeats(recalled), key=lambda each: -each.closeness))
+    if not question_words.asks_for_chat(words, entry_filter.kinds):
+        ranked = _put_chat_behind(ranked, question)
     known = await _add_later(call, _put_past_last(_put_newer_first(ranked), question), limit)
     best = _put_later_first(known)[:limit]
     return Recall(best, len(found) - len(best))
@@ -213,6 +221,21 @@ def _put_past_last(ranked: list[RecalledItem], question: Question) -> list[Recal
     least = min((each.closeness for each in holds_now), default=math.inf)
     others = [each for each in ranked if each.item.is_past or not is_relevant(each.hit, question)]
     return [*holds_now, *(replace(each, closeness=min(each.closeness, least)) for each in others)]
+
+
+def _put_chat_behind(ranked: list[RecalledItem], question: Question) -> list[RecalledItem]:
+    """Put mail and chat behind every other relevant item that matches nearly as well."""
+
+    def is_chat(each: RecalledItem) -> bool:
+        return each.hit.kind in question_words.CHAT_KINDS
+
+    def cap(each: RecalledItem) -> float:
+        near = [other for other in others if other >= each.closeness * _CHAT_CLOSENESS_RATIO]
+        return min([each.closeness, *near])
+
+    others = [each.closeness for each in ranked if not is_chat(each) and is_relevant(each.hit, question)]
+    placed = [replace(each, closeness=cap(each)) if is_chat(each) else each for each in ranked]
+    return sorted(placed, key=lambda each: (-each.closeness, is_chat(each)))
 
 
 async def _add_later(call: Call, ranked: list[RecalledItem], limit: int) -> list[RecalledItem]:
