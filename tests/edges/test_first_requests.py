@@ -54,7 +54,8 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(pydantic, "create_model", create)
     monkeypatch.setattr(pydantic.BaseModel, "model_json_schema", classmethod(describe))
     for operation in list_all_operations():
-        operation.__dict__.pop("argument_model", None)
+        for name in ("argument_model", "_validator", "_list_arguments"):
+            operation.__dict__.pop(name, None)
     schema.encode_tool_definition.cache_clear()
     return names
 
