@@ -78,7 +78,8 @@ async def test_session_of_another_caller_is_not_found(stage: Stage, method):
 
 async def test_session_with_a_changed_id_is_not_found(stage: Stage):
     session = await stage.initialize()
-    for forged in (session[:-2], session[:10] + "A" + session[11:], "", "x", "..", session + session):
+    changed = session[:10] + ("B" if session[10] == "A" else "A") + session[11:]
+    for forged in (session[:-2], changed, "", "x", "..", session + session):
         answer = await stage.call_tool("echo", mcp_session_id=forged)
         assert answer.status_code == 404, forged
 
