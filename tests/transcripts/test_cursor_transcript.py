@@ -78,6 +78,8 @@ def test_transcripts_are_found_with_the_folder_that_their_agent_worked_in(
     work.mkdir()
     (tmp_path / "my").mkdir()
     monkeypatch.setenv("CURSOR_CONFIG_DIR", str(home))
+    for name in ("XDG_CONFIG_HOME", "COMMONPLACE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
     slug = "-".join(part.replace("_", "-").replace(".", "-") for part in work.parts[1:])
     folder = home / "projects" / slug / "agent-transcripts" / SESSION
     (folder / "subagents").mkdir(parents=True)

@@ -19,9 +19,8 @@ def run(arguments: argparse.Namespace) -> int:
             "Say what to import.",
             hint="PATH of an export, a backup, Markdown or memory.jsonl; --notes for this repository's; or --everything.",
         )
-    return import_notes.run(
-        arguments, lambda name, values: operation_call.call_operation(name, values, arguments)
-    )
+    with operation_call.OperationCalls(arguments) as calls:
+        return import_notes.run(arguments, calls.call_operation)
 
 
 def _is_backup(path: Path) -> bool:

@@ -5,10 +5,11 @@ Commands in `client/` that also work without a server are handed `call_operation
 
 import argparse
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -19,15 +20,49 @@ from commonplace.client.remote import RemoteServer
 from commonplace.client.server_choice import ServerChoice
 from commonplace.window import IDEMPOTENCY_HEADER
 
+if TYPE_CHECKING:
+    from commonplace.call import Calls
+
 _CALL_SECONDS = 70
 
 
 def call_operation(name: str, arguments: Mapping[str, Any], flags: argparse.Namespace) -> dict[str, Any]:
     """Call on the server that the flags --url, --data and --store, the environment or the configuration name."""
-    choice = next(list_server_choices(flags))
-    if choice.server:
-        return _call_remote(choice.server, choice.named_by, name, arguments)
-    return asyncio.run(_call_store(_read_settings(flags), name, arguments))
+    with OperationCalls(flags) as calls:
+        return calls.call_operation(name, arguments)
+
+
+class OperationCalls:
+    """The calls of one command: where no server runs, the store is opened once, at the first call."""
+
+    def __init__(self, flags: argparse.Namespace) -> None:
+        self._flags = flags
+        self._runner, self._opened = asyncio.Runner(), contextlib.AsyncExitStack()
+        self._calls: Calls | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_fault: object) -> None:
+        with self._runner:
+            if self._calls is not None:
+                self._runner.run(self._opened.aclose())
+
+    def call_operation(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if self._calls is None:
+            choice = next(list_server_choices(self._flags))
+            if choice.server:
+                return _call_remote(choice.server, choice.named_by, name, arguments)
+        return self._runner.run(self._call_store(name, arguments))
+
+    async def _call_store(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if self._calls is None:
+            from commonplace.server import open_calls  # a remote call needs no server code
+
+            self._calls = await self._opened.enter_async_context(open_calls(_read_settings(self._flags)))
+        answer = await self._calls.run(name, arguments, OPERATOR)
+        reply: dict[str, Any] = msgspec.json.decode(answer.to_text())
+        return reply
 
 
 def list_server_choices(flags: argparse.Namespace) -> Iterator[ServerChoice]:
@@ -41,15 +76,6 @@ def _read_settings(flags: argparse.Namespace) -> config.Settings:
     return config.read_settings(
         {"data": getattr(flags, "data", None), "store": getattr(flags, "store", None)}
     )
-
-
-async def _call_store(settings: config.Settings, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    from commonplace.server import open_calls  # a remote call needs no server code
-
-    async with open_calls(settings) as calls:
-        answer = await calls.run(name, arguments, OPERATOR)
-    reply: dict[str, Any] = msgspec.json.decode(answer.to_text())
-    return reply
 
 
 def _call_remote(

@@ -7,47 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.client.commands import sync
+from commonplace.client.commands import import_workspaces, sync
+from commonplace.client.commands.import_report import ImportReport
 from commonplace.client.day_zero import note_sources
 from commonplace.client.day_zero.found_note import FoundNote, FoundTask, clean_tags
 from commonplace.client.day_zero.work_folders import list_repositories
+from commonplace.client.day_zero.workspace_tree import is_workspace_tree
 from commonplace.client.install.machine import this_machine
 from commonplace.client.project import project_from_files, project_of_folder
-from commonplace.client.sync.progress import format_count, print_progress
+from commonplace.client.sync.progress import print_progress
 from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-_SHOWN_SKIPS = 20
 _LISTED_TASKS = 100
-
-
-class ImportReport:
-    """What was stored, what was there already, and what was left out and why."""
-
-    def __init__(self) -> None:
-        self.stored: list[str] = []
-        self.added_tasks = 0
-        self.known = 0
-        self.skipped: list[tuple[str, str]] = []
-
-    def skip(self, path: str, reason: str) -> None:
-        self.skipped.append((path, reason))
-
-    def print_lines(self, *, dry_run: bool) -> None:
-        verb = "would store" if dry_run else "stored"
-        print(f"{verb:12}{format_count(len(self.stored), 'note')}")
-        if self.added_tasks:
-            print(f"{verb:12}{format_count(self.added_tasks, 'backlog item')}")
-        if self.known:
-            print(f"{'known':12}{format_count(self.known, 'item')} stored before")
-        for path, reason in self.skipped[:_SHOWN_SKIPS]:
-            print(f"{'left out':12}{path}: {reason}")
-        if len(self.skipped) > _SHOWN_SKIPS:
-            print(f"{'left out':12}and {len(self.skipped) - _SHOWN_SKIPS} more")
+_NOTE, _TASK = "note", "backlog item"
 
 
 def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
-    machine, report = this_machine(), ImportReport()
+    path = Path(arguments.path).expanduser() if arguments.path else None
+    if path and is_workspace_tree(path):
+        return import_workspaces.run(path, arguments.project, call_operation, dry_run=arguments.dry_run)
+    machine, report = this_machine(), ImportReport(_NOTE)
     own = project_of_folder(machine.project_folder)
     exit_code = _import_transcripts(arguments, report) if arguments.everything else 0
     found = list(_list_found(arguments, machine.home, machine.project_folder, report))
@@ -81,10 +61,7 @@ def _print_found(by_project: Mapping[str, Sequence[FoundNote | FoundTask]], repo
     for project, items in by_project.items():
         for item in items:
             print(f"{item.source:22}{project:20}{item.title[:60]:62}{item.origin}")
-            if isinstance(item, FoundTask):
-                report.added_tasks += 1
-            else:
-                report.stored.append(item.title)
+            report.count_stored(_TASK if isinstance(item, FoundTask) else _NOTE)
 
 
 def _list_found(
@@ -128,10 +105,10 @@ def _store_found(
     def call(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return call_operation(name, dict(values) | session)
 
-    before = len(report.stored)
+    before = report.stored[_NOTE]
     _store_notes([item for item in items if isinstance(item, FoundNote)], project, call, report)
     _add_tasks([item for item in items if isinstance(item, FoundTask)], project, call, report)
-    call("memory_end_session", {"summary": f"Imported {len(report.stored) - before} notes"})
+    call("memory_end_session", {"summary": f"Imported {report.stored[_NOTE] - before} notes"})
 
 
 def _store_notes(notes: Sequence[FoundNote], project: str, call: CallOperation, report: ImportReport) -> None:
@@ -140,9 +117,9 @@ def _store_notes(notes: Sequence[FoundNote], project: str, call: CallOperation, 
         print_progress(f"storing in {project}", number, len(notes))
         try:
             call("memory_store", note.to_arguments(project))
-            report.stored.append(note.title)
+            report.count_stored(_NOTE)
         except errors.Duplicate:
-            report.known += 1
+            report.count_stored("")
         except errors.Refusal as refusal:
             report.skip(note.origin, refusal.message)
 
@@ -156,7 +133,7 @@ def _add_tasks(tasks: Sequence[FoundTask], project: str, call: CallOperation, re
     for task in tasks:
         [tag] = clean_tags((task.key,)) or [task.key]
         if tag in ids:
-            report.known += 1
+            report.count_stored("")
             continue
         try:
             ids[tag] = call("memory_add_backlog_item", task.to_arguments(project))["id"]
@@ -164,7 +141,7 @@ def _add_tasks(tasks: Sequence[FoundTask], project: str, call: CallOperation, re
             report.skip(f"{task.origin}: {task.key}", refusal.message)
             continue
         added.append(task)
-    report.added_tasks += len(added)
+        report.count_stored(_TASK)
     for task in added:
         blockers = [ids[tag] for tag in clean_tags(task.depends_on) if tag in ids]
         if blockers:

@@ -1,6 +1,6 @@
 """Where Cursor keeps its agents' transcripts: ~/.cursor/projects/<folder>/agent-transcripts/<id>/<id>.jsonl, sub-agents
 below in subagents/. The lines do not say which folder the agent worked in; the name of <folder> does, with every run of
-other characters than letters and digits as a hyphen.
+other characters than letters and digits as a hyphen. Other chats are exported from its database (`chats/`).
 """
 
 import os
@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import AGENTS
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript
+from commonplace.client.agents.cursor.chats import chat_exports
+from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["cursor"].transcript_tool
 _FOLDER_NAME = ".cursor"
@@ -23,12 +24,17 @@ def _cursor_home() -> Path:
 
 
 def _list_transcripts() -> Iterator[Transcript]:
-    yield from map(_transcript_at, sorted((_cursor_home() / "projects").glob(f"*/{_TRANSCRIPTS}/**/*.jsonl")))
+    """The transcripts that Cursor writes, and exports of the chats of which it writes none."""
+    files = sorted((_cursor_home() / "projects").glob(f"*/{_TRANSCRIPTS}/**/*.jsonl"))
+    yield from map(_transcript_at, files)
+    yield from map(_transcript_at, chat_exports.export_chats({path.stem for path in files}))
 
 
 def _transcript_at(path: Path) -> Transcript:
     """A sub-agent's file is in a folder below its parent's. A file elsewhere, which a hook named, may have any name."""
     name = path.name.removesuffix(".zst").removesuffix(".jsonl")
+    if path.parent == chat_exports.exports_folder():
+        return Transcript(_TOOL, name, path)
     if _TRANSCRIPTS not in path.parts:
         return Transcript(_TOOL, f"{path.parent.name}.{name}", path)
     parent = f"{path.parent.parent.name}." if path.parent.name == _SUBAGENTS else ""
@@ -36,6 +42,9 @@ def _transcript_at(path: Path) -> Transcript:
 
 
 def _find_work_folder(path: Path, known_folders: Iterable[str]) -> str:
+    if path.parent == chat_exports.exports_folder():
+        folders = (record.get("folder") for record in read_first_objects(path))
+        return next((folder for folder in folders if isinstance(folder, str) and folder), "")
     slug = _name_project_folder(path)
     known = next((folder for folder in known_folders if _build_slug(folder) == slug), "")
     return known or _find_folder_by_slug(Path("/"), slug)
@@ -79,6 +88,7 @@ TRANSCRIPTS = AgentTranscripts(
     _transcript_at,
     _find_work_folder,
     _name_project,
-    "`~/.cursor/projects/*/agent-transcripts/**/*.jsonl` (`CURSOR_CONFIG_DIR`)",
-    "the session's id, a sub-agent's after it",
+    "`~/.cursor/projects/*/agent-transcripts/**/*.jsonl` (`CURSOR_CONFIG_DIR`); other chats of `state.vscdb`, exported to"
+    " `transcripts/cursor` in `COMMONPLACE_HOME`",
+    "the session's or chat's id, a sub-agent's after it",
 )
