@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 PIN := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 ARGS ?=
 EXTRAS ?=
+# Five test processes compile the same files: what the first one compiled serves the others.
+unexport PYTHONDONTWRITEBYTECODE
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
-.PHONY: help setup serve develop check audit sbom quick test docs site bench bench-search faults soak fuzz incidents citus agents browser lock release clean
+.PHONY: help setup serve develop check audit sbom quick test all-tests docs site bench bench-search faults soak fuzz incidents citus agents browser lock release clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -43,7 +45,10 @@ sbom: develop ## list what the default install contains in dist/commonplace.cdx.
 quick: develop ## tests on SQLite that start no process, in less than a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
 
-test: check ## all tests, on SQLite and PostgreSQL
+test: develop ## lint, types and all tests, on SQLite and PostgreSQL
+	$(MAKE) -j 2 check all-tests
+
+all-tests: develop
 	$(BIN)/python -m pytest -n 5 --dist worksteal $(ARGS)
 
 docs: setup ## regenerate docs/operations, the tool snapshots and the manifests of plugins

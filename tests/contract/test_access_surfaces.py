@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_access_matrix import ACTS, REFUSED, ROLES, Key, Stage, arguments, cases
+from test_access_matrix import ACTS, FOREIGN, OWN, REFUSED, ROLES, Key, Stage, arguments, cases
 
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
@@ -105,13 +105,12 @@ async def test_access_over_the_wire_is_as_declared(tmp_path: Path, clock: Any, s
     wrong = []
     async with wired(tmp_path / "data", clock) as (stage, wire):
         for tool, picked, act in (param.values for param in ACTS):
+            sent = {project: picked | arguments(act, project) for project in (OWN, FOREIGN)}
             for case in cases(act):
                 for role in ROLES:
                     clock.advance(seconds=1)
                     key, session = await stage.present(act, case, role)
-                    code = await SURFACES[surface](
-                        wire, tool, session | picked | arguments(act, case.project), key
-                    )
+                    code = await SURFACES[surface](wire, tool, session | sent[case.project], key)
                     offered = surface == "rest" or tool in CATALOGUE.model_tools
                     allowed = offered and key.caller.has_role(act.role) and case.expected is None
                     if case.expected != "either" and allowed == (code in REFUSED):
