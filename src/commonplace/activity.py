@@ -211,13 +211,29 @@ async def merge_notices(
     )
 
 
-async def delete_merged_notice(tx: Tx, session: AgentSession, notice_id: str) -> None:
-    """Drop the notice of this id: its session reads what it tells of."""
+async def replace_notices(
+    tx: Tx, project: str, sessions: Sequence[str], notice_id: str, text: str, now: int
+) -> None:
+    """Store the one notice of this id for each of these sessions; it takes the place of one that was not read."""
+    await tx.run(
+        "delete from notice where project = $1 and session = any($2) and id = $3",
+        project,
+        list(sessions),
+        notice_id,
+    )
+    await tx.many(
+        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
+        [(project, session, now, notice_id, text) for session in sessions],
+    )
+
+
+async def delete_notices_by_id(tx: Tx, session: AgentSession, notice_ids: Sequence[str]) -> None:
+    """Drop the notices of these ids: their session reads what they tell of."""
     await tx.queue(
-        "delete from notice where project = $1 and session = $2 and id = $3",
+        "delete from notice where project = $1 and session = $2 and id = any($3)",
         session.project,
         session.id,
-        notice_id,
+        list(notice_ids),
     )
 
 

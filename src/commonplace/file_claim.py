@@ -15,6 +15,8 @@ class FileClaim:
     agent: str
     item: str
     title: str
+    is_unplaced: bool = False
+    """Is it a name without a directory of which no file is known?"""
 
 
 @dataclass(frozen=True, slots=True)

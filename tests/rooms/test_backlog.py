@@ -30,7 +30,7 @@ async def _list_events(team, project: str = "shop") -> list[tuple[str, str, str]
     return [(event.kind, event.uri, event.body["id"]) for event in stored if event.kind == "BacklogChanged"]
 
 
-async def test_add_backlog_item_answers_with_the_item(team, clock):
+async def test_add_backlog_item_answers_with_the_item(team):
     alice = await team.agent("alice")
     (first,) = await _add_items(alice, "model")
     added = await alice.add_backlog_item(
@@ -53,10 +53,7 @@ async def test_add_backlog_item_answers_with_the_item(team, clock):
         "depends_on": [first],
         "blocked_by": [first],
         "version": 1,
-        "created": iso(clock.now),
-        "updated": iso(clock.now),
-        "age": "just now",
-        "created_by": "alice",
+        "offline": ["bob"],
     }
     assert len(added["id"]) == len("backlog_") + 12
     (listed,) = (await alice.list_backlog(assigned_to="bob"))["items"]
@@ -472,6 +469,67 @@ async def test_start_session_shows_work_in_hand_then_what_is_free(team):
         },
         {"id": first, "title": "first", "priority": "critical", "status": "open", "created_by": "alice"},
     ]
+
+
+async def test_start_session_shows_what_blocks_an_item_in_hand(team):
+    alice = await team.agent("alice")
+    (first,) = await _add_items(alice, "first", assigned_to="alice")
+    await _add_items(alice, "second", depends_on=[first], assigned_to="bob")
+    (second,) = (await team.agent("bob")).started["backlog"]
+    assert (second["title"], second["blocked_by"]) == ("second", [first])
+
+
+async def test_next_session_shows_open_items_that_the_agent_filed_and_others_have(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    assert "filed_by_you" not in alice.started
+    theirs, waits, mine, closed = await _add_items(alice, "theirs", "waits", "mine", "closed")
+    await _add_items(alice, "free")
+    await alice.update_backlog_item(item_id=waits, depends_on=[theirs])
+    await alice.update_backlog_item(item_id=mine, assigned_to="alice")
+    await bob.update_backlog_item(item_id=theirs, claim=True)
+    await bob.complete_backlog_item(item_id=closed)
+    await alice.end_session(summary="Filed")
+    started = (await team.agent("alice")).started
+    filed = {item["title"]: item.get("assigned_to") for item in started["filed_by_you"]}
+    assert filed == {"theirs": "bob", "waits": None}
+    assert [item["title"] for item in started["backlog"]] == ["mine", "free"]
+    await bob.end_session(summary="Left")
+    titles = [item["title"] for item in (await team.agent("alice")).started["backlog"]]
+    assert titles == ["mine", "theirs", "free"]
+
+
+async def test_who_assigns_an_item_reads_whether_its_assignee_was_told(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    (first,) = await _add_items(alice, "first")
+    added = await alice.add_backlog_item(title="Tax", assigned_to="bob", depends_on=[first])
+    assert (added["notified"], "offline" in added) == (["bob"], False)
+    assert (await bob.heartbeat())["_notice"] == [
+        f"alice assigned {added['id']} to you: Tax (blocked by {first}; you are told when it is free)"
+    ]
+    away = await alice.update_backlog_item(item_id=added["id"], assigned_to="carol")
+    assert (away["notified"], away["offline"]) == (["bob"], ["carol"])
+    own = await alice.update_backlog_item(item_id=first, assigned_to="alice")
+    assert not {"notified", "offline"} & own.keys()
+
+
+async def test_an_update_that_closes_an_item_names_what_it_unblocked_and_who_was_told(team):
+    alice = await team.agent("alice")
+    await team.agent("bob")
+    (first,) = await _add_items(alice, "first")
+    (second,) = await _add_items(alice, "second", depends_on=[first], assigned_to="bob")
+    closed = await alice.update_backlog_item(item_id=first, status="done")
+    assert (closed["unblocked"], closed["notified"]) == ([second], ["bob"])
+
+
+async def test_query_shows_what_blocks_an_item(team):
+    alice = await team.agent("alice")
+    (first,) = await _add_items(alice, "Schema of orders")
+    await _add_items(alice, "Endpoint of coupons", depends_on=[first])
+    (found,) = (await alice.query(query="endpoint of coupons", memory_types=["backlog"], limit=1))["results"]
+    assert (found["title"], found["blocked_by"]) == ("Endpoint of coupons", [first])
+    await alice.complete_backlog_item(item_id=first)
+    (found,) = (await alice.query(query="endpoint of coupons", memory_types=["backlog"], limit=1))["results"]
+    assert "blocked_by" not in found
 
 
 async def test_who_filed_a_task_is_told_when_another_closes_it(team):

@@ -288,3 +288,22 @@ async def test_claimed_files_name_a_file_once(team):
     item = (await alice.add_backlog_item(title="Fix cart.py", description="see src/shop/cart.py"))["id"]
     await alice.update_backlog_item(item_id=item, claim=True)
     assert [entry["file"] for entry in (await bob.get_locks())["claimed"]] == ["src/shop/cart.py"]
+
+
+async def test_a_claimed_name_without_a_directory_is_the_file_that_is_locked_or_was_touched(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Round in tax.py, cart.py and setup.py"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    assert "claimed" not in await bob.get_locks()
+    await alice.lock_files(files=["src/webstore/tax.py#vat", "lib/cart.py", "src/cart.py"])
+    await alice.update_work(title="Round", status="in_progress", files_touched=["setup.py"])
+    claimed = [entry["file"] for entry in (await bob.get_locks())["claimed"]]
+    assert claimed == ["src/webstore/tax.py", "setup.py"]
+
+
+async def test_who_locks_a_file_sees_the_claim_that_names_it_without_its_directory(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Round in tax.py"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    locked = await bob.lock_files(files=["src/webstore/tax.py", "src/syntax.py"])
+    assert [entry["file"] for entry in locked["claimed"]] == ["src/webstore/tax.py"]

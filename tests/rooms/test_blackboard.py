@@ -319,6 +319,21 @@ async def test_get_context_pages_by_offset_and_by_sequence(alice: Agent, board: 
     assert await read_contents(after=7) == ([], 7, False, 7)
 
 
+async def test_get_context_says_why_numbers_are_missing(alice: Agent, bob: Agent, board: str):
+    await alice.add_message(session_id=board, content="first")
+    assert "missing_numbers" not in await bob.get_context(session_id=board)
+    await alice.add_private_note(session_id=board, content="secret")
+    await alice.add_message(session_id=board, content="third")
+    page = await bob.get_context(session_id=board)
+    assert "posts for other readers" in page["missing_numbers"]
+    assert "missing_numbers" in await bob.get_context(session_id=board, after=1)
+    assert "missing_numbers" not in await bob.get_context(session_id=board, after=2)
+    assert "missing_numbers" not in await bob.get_context(session_id=board, sender="alice")
+    assert "missing_numbers" not in await alice.get_context(session_id=board, include_private=True)
+    own = await alice.get_context(session_id=board)
+    assert "include_private=true" in own["missing_numbers"]
+
+
 async def test_get_context_filters_by_sender_and_time(team: Team, alice: Agent, bob: Agent, board: str):
     await alice.add_message(session_id=board, content="early")
     team.clock.advance(minutes=1)

@@ -52,6 +52,25 @@ async def test_checklist_check_can_be_taken_back_and_keeps_its_notes(team):
     assert undone["item"]["notes"] == "all green"
 
 
+async def test_checklist_check_of_a_checked_item_says_whose_check_it_is_and_which_notes_it_replaced(
+    team, clock
+):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.checklist(action="create", name="release", items=["tests", "docs"])
+    first = await alice.checklist(action="check", name="release", item_index=0, notes="all green")
+    assert "message" not in first
+    checked_at = iso(clock.now)
+    clock.advance(minutes=5)
+    again = await bob.checklist(action="check", name="release", item_index=0)
+    assert again["message"] == f"alice had checked it already, at {checked_at}."
+    assert (again["item"]["notes"], again["progress"]) == ("all green", "1/2")
+    noted = await bob.checklist(action="check", name="release", item_index=0, notes="one is flaky")
+    assert noted["message"] == f"alice had checked it already, at {checked_at}. Your notes are stored."
+    assert noted["earlier_notes"] == "all green"
+    items = (await alice.checklist(action="get", name="release"))["items"]
+    assert (items[0]["checked_by"], items[0]["notes"]) == ("alice", "one is flaky")
+
+
 async def test_checklist_add_puts_items_at_the_end(team):
     alice = await team.agent("alice")
     await alice.checklist(action="create", name="release")

@@ -64,6 +64,27 @@ async def test_register_function_makes_one_record_that_is_found_and_queued(team)
     assert 0 < match[0]["relevance"] <= 1
 
 
+async def test_register_function_reads_the_signature_from_the_code(team):
+    alice = await team.agent("alice")
+    code = "def retry_with_backoff(call, tries: int = 3) -> bytes:\n    return call()"
+    await alice.register_function(**RETRY, code=code)
+    (match,) = await _find_functions(alice)
+    assert match["signature"] == "def retry_with_backoff(call, tries: int = 3) -> bytes"
+    await alice.register_function(**RETRY, code=code.replace("tries", "times"))
+    await alice.register_function(**RETRY | {"purpose": "Call again, more slowly each time."})
+    (match,) = await _find_functions(alice)
+    assert match["signature"] == "def retry_with_backoff(call, times: int = 3) -> bytes"
+    assert "drift" not in match
+
+
+async def test_register_function_leaves_the_signature_of_a_scan(team):
+    alice = await team.agent("alice")
+    await _sync_functions(team, scanned_function())
+    await alice.register_function(**RETRY, code="def retry_with_backoff(old): pass")
+    (match,) = await _find_functions(alice)
+    assert match["signature"] == "def retry_with_backoff(call, tries=3)"
+
+
 async def test_register_function_again_at_another_line_keeps_the_record_and_its_analysis(team):
     alice = await team.agent("alice")
     made = await alice.register_function(**RETRY, gotchas="Never for POST.")

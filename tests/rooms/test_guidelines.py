@@ -139,6 +139,28 @@ async def test_start_session_begins_with_the_guidelines(team):
     ]
 
 
+async def test_who_reads_a_guideline_is_not_told_of_it_again(team):
+    ann, bob = await team.agent("ann"), await team.agent("bob")
+    row = await ann.guidelines(action="set", name="money", rule="Round half up.", scope="shop")
+    assert "_notice" not in await bob.guidelines(action="list")
+    await ann.guidelines(action="set", name="money", rule="Round half even.", scope="shop")
+    assert "_notice" not in await bob.guidelines(action="get", name="money")
+    await ann.guidelines(action="set", name="money", rule="Round up.", scope="shop")
+    assert "_notice" not in await bob.get_by_id(doc_id=row["id"])
+    assert "_notice" not in await bob.list_backlog()
+
+
+async def test_of_a_guideline_that_changed_twice_only_the_last_text_is_told(team):
+    ann, bob = await team.agent("ann"), await team.agent("bob")
+    await ann.guidelines(action="set", name="money", rule="Round half up.", scope="shop")
+    await ann.guidelines(action="set", name="money", rule="Round up.", scope="shop")
+    await ann.guidelines(action="set", name="tests", rule="Run them.", scope="shop")
+    assert sorted((await bob.list_backlog())["_notice"]) == [
+        "ann set the guideline 'money' (shop): Round up.",
+        "ann set the guideline 'tests' (shop): Run them.",
+    ]
+
+
 async def test_live_sessions_of_the_project_are_told_of_a_guideline_once(team):
     ann, bob = await team.agent("ann"), await team.agent("bob")
     carl = await team.agent("carl", project="bank")

@@ -3,6 +3,7 @@
 import pytest
 
 from commonplace import errors
+from commonplace.events import list_events_after
 from commonplace.rooms.knowledge import store
 from commonplace.server import delete_old_rows
 from patience import wait_until_async
@@ -37,6 +38,16 @@ async def test_change_status_keeps_the_age_and_names_the_successor(team):
         await alice.change_status(doc_id=old["id"], new_status="superseded", superseded_by=old["id"])
     with pytest.raises(errors.NotFound):
         await alice.change_status(doc_id="doc_ffffffffffff", new_status="active")
+
+
+async def test_change_status_to_the_same_status_says_that_nothing_changed(team):
+    alice = await team.agent("alice")
+    made = await alice.store(title="Rates", content="Rates are yearly.", memory_type="architecture")
+    changed = await alice.change_status(doc_id=made["id"], new_status="active")
+    assert changed["message"] == "Nothing changed: it was active already."
+    assert "message" not in await alice.change_status(doc_id=made["id"], new_status="deprecated")
+    stored = await team.database.read(lambda tx: list_events_after(tx, "shop", 0))
+    assert [event.kind for event in stored].count("DocumentChanged") == 1
 
 
 async def test_change_status_to_active_gives_an_expired_document_its_time_anew(team):

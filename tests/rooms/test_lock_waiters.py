@@ -36,8 +36,13 @@ async def test_a_released_lock_is_told_once_to_who_asked_for_it(team: Team):
 
 
 @pytest.mark.slow
-async def test_waiting_in_vain_counts_too(team: Team):
-    alice, bob = await _wait_in_vain(team, wait_seconds=1)
+async def test_who_waited_in_vain_reads_so_and_is_told_when_the_lock_comes_free(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["src/"], minutes=10)
+    refused = await bob.lock_files(files=["src/cart.py"], wait_seconds=1)
+    assert (refused["success"], refused["conflicts"][0]["held_by"]) == (False, "alice")
+    assert refused["message"].startswith("Waited in vain. ")
+    assert "retry with wait_seconds" not in refused["message"]
     await alice.unlock_files()
     assert (await bob.list_backlog())["_notice"] == [_FREE]
 

@@ -377,7 +377,7 @@ async def test_results_stand_in_the_order_of_their_relevance_and_the_rest_is_cou
     found = await alice.query(query="walrus sleeps soundly", limit=4)
     relevances = [result["relevance"] for result in found["results"]]
     assert relevances == sorted(relevances, reverse=True)
-    assert found["omitted"] == 5
+    assert found["more_matches"] == 5
     everywhere = await alice.search_global(query="walrus sleeps soundly", limit=4)
     relevances = [result["relevance"] for result in everywhere["results"]]
     assert relevances == sorted(relevances, reverse=True)

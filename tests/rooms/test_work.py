@@ -37,7 +37,7 @@ async def test_update_work_keeps_one_item_for_each_title_of_a_session(team):
     first = await alice.update_work(title="cart", status="in_progress", files_touched=["a.py"], notes="half")
     team.clock.advance(minutes=5)
     second = await alice.update_work(title="cart", status="completed", files_touched=["./b.py", "a.py"])
-    assert (without_id(first), second["id"]) == ({"status": "updated", "created": True}, first["id"])
+    assert (without_id(first), second["id"]) == ({"status": "updated", "first_report": True}, first["id"])
     team.clock.advance(minutes=3)
     assert (await alice.get_active_work())["recent_work_items"] == [
         {
@@ -155,7 +155,7 @@ async def test_overlap_names_file_agent_project_and_time(team):
     answer = await alice.update_work(title="cart", status="in_progress", files_touched=["src/a.py", "b.py"])
     assert without_id(answer) == {
         "status": "updated",
-        "created": True,
+        "first_report": True,
         "overlaps": [
             {"file": "src/a.py", "agent": "bob", "project": "shop", "when": CLOCK_START, "how": "same file"}
         ],
@@ -203,7 +203,7 @@ async def test_signal_unblocks_those_who_wait_for_it_and_notifies_them_once(team
     )
     assert without_id(answer) == {
         "status": "updated",
-        "created": True,
+        "first_report": True,
         "signals_broadcast": ["api_ready"],
         "unblocked": ["alice"],
     }
@@ -224,7 +224,7 @@ async def test_signal_that_was_sent_before_is_returned_to_who_begins_to_wait(tea
     answer = await alice.update_work(title="cart", status="blocked", waiting_for_signal="api_ready")
     assert without_id(answer) == {
         "status": "updated",
-        "created": True,
+        "first_report": True,
         "sent_before": [{"name": "api_ready", "from": "bob", "at": CLOCK_START, "details": "v2"}],
         "message": "This signal was sent before you began to wait. You are shown as blocked until you report"
         " status='in_progress', or it is sent again.",
@@ -414,18 +414,18 @@ async def test_update_work_that_names_another_open_item_is_work_of_its_own(team)
     await alice.add_backlog_item(title="Tax rates")
     claimed = await alice.update_backlog_item(item_id=item, claim=True)
     other = await alice.update_work(title="Tax rates", status="in_progress")
-    assert other["created"]
+    assert other["first_report"]
     assert other["id"] != claimed["work_id"]
 
 
 async def test_update_work_about_the_same_subject_as_the_only_open_work_is_about_it(team):
     alice = await team.agent("alice")
     first = await alice.update_work(title="Coupons in the cart", status="in_progress")
-    assert first["created"]
+    assert first["first_report"]
     again = await alice.update_work(title="Coupons: tests are green", status="in_progress")
     assert (again["id"], again["was_titled"]) == (first["id"], "Coupons in the cart")
     other = await alice.update_work(title="Review of the mail room", status="in_progress")
-    assert other["created"]
+    assert other["first_report"]
     assert other["id"] != first["id"]
 
 

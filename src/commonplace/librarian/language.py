@@ -1,6 +1,7 @@
 """The supported languages: their file extensions, and the grammar nodes that declare functions and classes."""
 
 import importlib
+import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
@@ -11,6 +12,7 @@ from tree_sitter import Parser
 from commonplace import errors
 
 _split_words = str.split
+_parsers_of_thread = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,16 @@ def language_of_file(path: str) -> Language | None:
     return _LANGUAGE_BY_EXTENSION.get(PurePosixPath(path).suffix.lower())
 
 
-@cache
 def load_parser(language: Language) -> Parser:
-    """Return the parser; its grammar is loaded on first use."""
+    """Return the parser of this thread: parsing releases the interpreter, and a parser has a state of its own."""
+    parsers: dict[str, Parser] = _parsers_of_thread.__dict__
+    if language.name not in parsers:
+        parsers[language.name] = Parser(_load_grammar(language))
+    return parsers[language.name]
+
+
+@cache
+def _load_grammar(language: Language) -> Grammar:
     try:
         package = importlib.import_module(language.package)
     except ImportError as error:
@@ -117,4 +126,4 @@ def load_parser(language: Language) -> Parser:
             f"The grammar for {language.name} is missing: {language.package}.",
             hint="Reinstall Commonplace with its dependencies, for example with make setup.",
         ) from error
-    return Parser(Grammar(getattr(package, language.grammar)()))
+    return Grammar(getattr(package, language.grammar)())

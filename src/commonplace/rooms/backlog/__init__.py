@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.backlog.boot import BACKLOG_SECTION
+from commonplace.rooms.backlog.boot import BACKLOG_SECTION, FILED_SECTION
 from commonplace.rooms.backlog.claims import RENEW_CLAIMS, list_file_claims
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.finders import FINDERS
@@ -23,7 +23,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog),
-    boot_sections=(BACKLOG_SECTION,),
+    boot_sections=(BACKLOG_SECTION, FILED_SECTION),
     retention=(ORPHANED_CLAIMS,),
     resources=(BACKLOG,),
     finders=FINDERS,

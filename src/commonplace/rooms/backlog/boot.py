@@ -1,13 +1,16 @@
-"""The boot section `backlog`: open items that are assigned to the agent, or ready to be claimed."""
+"""The boot sections `backlog`, open items that are assigned to the agent or ready to be claimed, and `filed_by_you`,
+those that it filed and others do."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog import store
 from commonplace.rooms.backlog.model import BacklogItem
+from commonplace.store.database import Row
 
 MAX_BOOT_ITEMS = 5
+_MAX_FILED_ITEMS = 3
 _MAX_ITEMS_COUNTED = 100
 _BOOT_FIELDS = (
     "id",
@@ -20,20 +23,33 @@ _BOOT_FIELDS = (
     "was_claimed_until",
     "milestone",
     "created_by",
+    "blocked_by",
 )
+_FILED_FIELDS = ("id", "title", "priority", "status", "assigned_to", "was_claimed_by", "age")
 
 
 async def list_boot_items(call: Call, start: StartingSession) -> PartialSection:
-    rows = await store.list_own_or_ready_items(
+    rows, needs = await store.list_own_or_ready_items(
         call.tx, start.project, start.agent, _MAX_ITEMS_COUNTED, call.now
     )
-    shown = rows[: start.scale_limit(MAX_BOOT_ITEMS)]
-    entries = [_render_item(BacklogItem.from_row(row, [], call.now)) for row in shown]
-    return PartialSection(entries, len(rows) - len(shown))
+    return _render_section(call, rows, needs, start.scale_limit(MAX_BOOT_ITEMS), _BOOT_FIELDS)
 
 
-def _render_item(item: BacklogItem) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in _BOOT_FIELDS if getattr(item, name)}
+async def list_filed_items(call: Call, start: StartingSession) -> PartialSection:
+    """The items that the agent waits for: it filed them, and somebody else has them or nobody can begin."""
+    if start.previous_start is None:
+        return PartialSection([], 0)
+    rows = await store.list_filed_items(call.tx, start.project, start.agent, _MAX_ITEMS_COUNTED, call.now)
+    return _render_section(call, rows, [], start.scale_limit(_MAX_FILED_ITEMS), _FILED_FIELDS)
+
+
+def _render_section(
+    call: Call, rows: Sequence[Row], needs: Sequence[Row], limit: int, names: Sequence[str]
+) -> PartialSection:
+    items = [BacklogItem.from_row(row, needs, call.now) for row in rows[:limit]]
+    entries = [{name: value for name in names if (value := getattr(item, name))} for item in items]
+    return PartialSection(entries, len(rows) - len(items))
 
 
 BACKLOG_SECTION = BootSection("backlog", 40, list_boot_items)
+FILED_SECTION = BootSection("filed_by_you", 44, list_filed_items)

@@ -5,6 +5,7 @@ of its item. `edits.py` makes the claim itself.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from commonplace import activity, errors
 from commonplace.activity import ActivityStep, AgentSession
@@ -13,6 +14,7 @@ from commonplace.file_claim import FileClaim
 from commonplace.rooms.backlog import model, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import OpenClaim
+from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
 from commonplace.rooms.backlog.search import BACKLOG_KIND
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import store as work
@@ -24,6 +26,7 @@ from commonplace.store.database import Row, Tx
 
 _MAX_FILE_CLAIMS = 50
 _MAX_LOCKED_FILES = 10
+_MAX_KNOWN_PATHS = 1000
 
 
 def emit_backlog_changed(call: Call, project: str, item: str) -> None:
@@ -140,11 +143,21 @@ async def list_file_claims(call: Call) -> list[FileClaim]:
     rows = await store.list_claims_with_files(
         call.tx, call.project, session_digest(call), call.now, _MAX_FILE_CLAIMS
     )
-    return [
+    claims = [
         FileClaim(file, row["assigned_to"], row["id"], row["title"])
         for row in rows
         for file in model.decode_texts(row["files"])
     ]
+    if not any(is_bare_name(claim.file) for claim in claims):
+        return claims
+    known_paths = await store.list_known_paths(call.tx, call.project, _MAX_KNOWN_PATHS)
+    return [_place_claim(claim, known_paths) if is_bare_name(claim.file) else claim for claim in claims]
+
+
+def _place_claim(claim: FileClaim, known_paths: Sequence[str]) -> FileClaim:
+    """Tell which file a name without a directory means."""
+    path = find_path_of_name(claim.file, known_paths)
+    return replace(claim, file=path) if path else replace(claim, is_unplaced=True)
 
 
 async def _renew_claims(

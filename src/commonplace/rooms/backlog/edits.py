@@ -11,7 +11,7 @@ from commonplace.call import Call
 from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import claims, model, store
 from commonplace.rooms.backlog.claims import emit_backlog_changed
-from commonplace.rooms.backlog.model import BacklogItem, ClosingEffects
+from commonplace.rooms.backlog.model import BacklogItem, ItemEffects
 from commonplace.rooms.backlog.named_files import extract_named_files
 from commonplace.rooms.work.waits import end_waits
 from commonplace.store import ids
@@ -91,15 +91,18 @@ async def edit_item(
     return updated
 
 
-async def notify_assignees(call: Call, previous: str, row: Row) -> None:
+async def notify_assignees(call: Call, previous: str, row: Row) -> ItemEffects:
     """Notify the agents that an item was assigned to or taken from, unless they did so themselves."""
-    assignee = row["assigned_to"]
+    assignee, notified = row["assigned_to"], list[str]()
     if previous not in ("", assignee, call.agent):
         text = f"{call.agent} took {row['id']} from you: {row['title']}"
-        await notify_agents(call.tx, row["project"], [previous], text, call.now)
-    if assignee and assignee not in (previous, call.agent):
-        text = f"{call.agent} assigned {row['id']} to you: {row['title']}"
-        await notify_agents(call.tx, row["project"], [assignee], text, call.now)
+        notified += await notify_agents(call.tx, row["project"], [previous], text, call.now)
+    if not assignee or row["closed"] or assignee in (previous, call.agent):
+        return ItemEffects(notified=notified)
+    blocked_by = await store.list_open_dependencies(call.tx, row["project"], row["id"])
+    text = model.tell_assignment(call.agent, row, blocked_by)
+    notified += await notify_agents(call.tx, row["project"], [assignee], text, call.now)
+    return ItemEffects(notified=notified, offline=[] if assignee in notified else [assignee])
 
 
 async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) -> dict[str, tuple[str, str]]:
@@ -126,10 +129,10 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
     return {"depends_on": (model.encode_texts(current), model.encode_texts(dependencies))}
 
 
-async def announce_closing(call: Call, before: Row, after: Row) -> ClosingEffects:
+async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
     """If this edit closed the item, tell the agents of what it unblocked, who waits for it and who filed it."""
     if before["closed"] or not after["closed"]:
-        return ClosingEffects()
+        return ItemEffects()
     unblocked = [
         item
         for item in await store.list_dependents(call.tx, after["project"], after["id"])
@@ -142,7 +145,7 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ClosingEffect
     for agent in sorted(news.keys() - set(notified)):
         text = f"{closed}. {news[agent]}"
         notified += await notify_agents(call.tx, after["project"], [agent], text, call.now)
-    return ClosingEffects([item["id"] for item in unblocked], sorted(set(notified)))
+    return ItemEffects([item["id"] for item in unblocked], sorted(set(notified)))
 
 
 async def move_item(call: Call, row: Row, target: str) -> Row:

@@ -134,15 +134,26 @@ class BacklogItem(Reply):
 
 
 class ChangedItem(BacklogItem, kw_only=True):
-    """An item after a change, without the texts that the call sent; `status` is what was done."""
+    """An item after a change, without what the caller sent or knows; `status` is what was done."""
 
     title: str = ""
+    created: str = ""
+    updated: str = ""
+    age: str = ""
+    created_by: str = ""
+    """Who filed it, if another agent than the caller."""
     item_status: str = ""
     """The item's status, if the call made the item or changed its status without naming it: a claim, or a release."""
     work_id: str = ""
     """The work item that a claim opened; memory_update_work reports on it."""
     ref: str = ""
     """The item's name in its batch, which depends_on of a later item of the batch may use."""
+    unblocked: list[str] = []
+    """The items that depended on it and can be claimed now."""
+    notified: list[str] = []
+    """The agents that were told."""
+    offline: list[str] = []
+    """The assignee, if it has no live session: its next session is shown the item."""
 
     @classmethod
     def from_item(
@@ -151,18 +162,28 @@ class ChangedItem(BacklogItem, kw_only=True):
         item: BacklogItem,
         sent: Iterable[str],
         status_before: str,
+        caller: str,
+        effects: "ItemEffects",
         *,
         is_claim: bool = False,
         work_id: str = "",
     ) -> "ChangedItem":
         """The reply shows what the caller did not send; who claims an item has to know its description."""
         fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
-        unsent = set() if is_claim else {"description"}
-        for name in {*unsent, *sent} & _ECHOED_FIELDS:
+        known = {"created", "updated", "age"} | (set() if is_claim else {"description"})
+        if item.created_by == caller:
+            known.add("created_by")
+        for name in known | (set(sent) & _ECHOED_FIELDS):
             del fields[name]
         is_news = outcome == "added" or (item.status != status_before and "status" not in sent)
-        item_status = item.status if is_news else ""
-        return cls(**fields | {"status": outcome}, item_status=item_status, work_id=work_id)
+        return cls(
+            **fields | {"status": outcome},
+            item_status=item.status if is_news else "",
+            work_id=work_id,
+            unblocked=effects.unblocked,
+            notified=effects.notified,
+            offline=effects.offline,
+        )
 
 
 class BacklogListing(Reply):
@@ -185,11 +206,27 @@ class CompletedItem(Reply):
     """Files that the caller's session holds locked."""
 
 
-class ClosingEffects(msgspec.Struct, frozen=True):
-    """What the closing of an item caused: the ids that it unblocked, and the agents that were told."""
+class ItemEffects(msgspec.Struct, frozen=True):
+    """What a change of an item caused: the ids that it unblocked, the agents that were told, and those that are away."""
 
     unblocked: list[str] = []
     notified: list[str] = []
+    offline: list[str] = []
+
+    def __add__(self, other: "ItemEffects") -> "ItemEffects":
+        return ItemEffects(
+            self.unblocked + other.unblocked,
+            sorted({*self.notified, *other.notified}),
+            sorted({*self.offline, *other.offline}),
+        )
+
+
+def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
+    """What the assignee of an item is told; of a blocked one also that it cannot begin."""
+    assigned = f"{agent} assigned {row['id']} to you: {row['title']}"
+    if not blocked_by:
+        return assigned
+    return f"{assigned} (blocked by {', '.join(blocked_by)}; you are told when it is free)"
 
 
 def tell_closing(closed: Row, unblocked: Sequence[Row]) -> dict[str, str]:

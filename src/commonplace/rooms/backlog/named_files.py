@@ -1,6 +1,7 @@
 """The files that a backlog item names in its title and description; a claim shows them to others who lock them."""
 
 import re
+from collections.abc import Iterable
 
 _MAX_NAMED_FILES = 20
 _TOKEN = re.compile(r"(?<![\w/.:@-])(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]/?(?![\w/\[*])")
@@ -61,6 +62,17 @@ def extract_named_files(*texts: str) -> list[str]:
     return [path for path in paths if not any(other.endswith(f"/{path}") for other in paths)][
         :_MAX_NAMED_FILES
     ]
+
+
+def is_bare_name(path: str) -> bool:
+    """Is it a file without its directory?"""
+    return "/" not in path
+
+
+def find_path_of_name(name: str, known_paths: Iterable[str]) -> str:
+    """The only known path of a file with this name, else an empty text."""
+    matches = {path for path in known_paths if path == name or path.endswith(f"/{name}")}
+    return matches.pop() if len(matches) == 1 else ""
 
 
 def _is_path(token: str) -> bool:

@@ -60,12 +60,11 @@ async def add_backlog_item(
     )
     if dependencies:
         await store.replace_dependencies(call.tx, target_project, row["id"], dependencies)
-    await edits.notify_assignees(call, "", row)
+    effects = await edits.notify_assignees(call, "", row)
     claims.emit_backlog_changed(call, target_project, row["id"])
     call.subject = row["id"]
-    return ChangedItem.from_item(
-        "added", await edits.render_item(call, row), (*fields, "tags"), row["status"]
-    )
+    item = await edits.render_item(call, row)
+    return ChangedItem.from_item("added", item, (*fields, "tags"), row["status"], call.agent, effects)
 
 
 @operation("memory_list_backlog", role="readonly", example={"ready": True})
@@ -151,14 +150,21 @@ async def update_backlog_item(
         await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
     )
     edited = await edits.edit_item(call, row, edits_wanted | claim_edits, dependencies)
-    await edits.announce_closing(call, row, edited)
-    await edits.notify_assignees(call, row["assigned_to"], edited)
+    effects = await edits.announce_closing(call, row, edited)
+    effects += await edits.notify_assignees(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
     work_id = await find_work_of_item(call.tx, call.session, row["id"]) if claim and call.session else ""
     item = await edits.render_item(call, moved)
     return ChangedItem.from_item(
-        outcome, item, edits_wanted.keys(), row["status"], is_claim=claim, work_id=work_id
+        outcome,
+        item,
+        edits_wanted.keys(),
+        row["status"],
+        call.agent,
+        effects,
+        is_claim=claim,
+        work_id=work_id,
     )
 
 

@@ -12,10 +12,12 @@ BACKLOG_KIND = "backlog"
 
 
 async def load_searched_items(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
-    return [_build_search_item(row) for row in await store.load_items(tx, project, ids)]
+    rows, needs = await store.load_items_with_needs(tx, project, ids)
+    return [_build_search_item(row, needs) for row in rows]
 
 
-def _build_search_item(row: Row) -> SearchItem:
+def _build_search_item(row: Row, needs: Sequence[Row]) -> SearchItem:
+    blocked_by = [need["needs"] for need in needs if need["item"] == row["id"] and not need["closed"]]
     return SearchItem(
         id=row["id"],
         title=row["title"],
@@ -28,6 +30,7 @@ def _build_search_item(row: Row) -> SearchItem:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         changed_at=row["updated_at"],
+        details={"blocked_by": blocked_by} if blocked_by else {},
         row=row,
     )
 

@@ -8,6 +8,7 @@ import msgspec
 
 from commonplace.agent_names import AgentRename
 from commonplace.clock import MINUTE
+from commonplace.file_region import split_region
 from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, BacklogFilters, encode_texts
 from commonplace.store.database import Row, Tx, Value
 
@@ -19,6 +20,12 @@ _EDITABLE_COLUMNS = (
 _CREATION_COLUMNS = "tags, created_by, created_at"
 _COLUMNS_AFTER_PROJECT = f"id, n, {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS}, updated_at, version"
 _ITEM_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
+_SELECT_ITEMS = f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = any($2)"
+_SELECT_NEEDS = (
+    "select backlog_need.item, backlog_need.needs, backlog.closed from backlog_need"
+    " join backlog on backlog.project = backlog_need.project and backlog.id = backlog_need.needs"
+    " where backlog_need.project = any($1) and backlog_need.item = any($2) order by backlog.n"
+)
 CLAIMS_OF_SESSION = "select item_project, item from backlog_claim where project = $1 and session = $2 order by item_project, item"
 _EXTENSION_INTERVAL = MINUTE
 _CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
@@ -29,6 +36,22 @@ _IS_BLOCKED = (
     "exists (select 1 from backlog_need join backlog as needed"
     " on needed.project = backlog_need.project and needed.id = backlog_need.needs"
     " where backlog_need.project = backlog.project and backlog_need.item = backlog.id and needed.closed = 0)"
+)
+_LAPSED_AT_BOOT = _CLAIM_LAPSED.format(now="$4")
+_IS_OWN_OR_READY = (
+    f"(assigned_to = $2 or ((assigned_to = '' or claim_assigned = 1 and {_LAPSED_AT_BOOT})"
+    f" and (status = 'open' or {_LAPSED_AT_BOOT}) and not {_IS_BLOCKED}))"
+)
+_SELECT_OWN_OR_READY = (
+    f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and {_IS_OWN_OR_READY}"
+    " order by case when assigned_to = $2 or was_claimed_by = $2 then 0 else 1 end, rank, created_at, n limit $3"
+)
+_SELECT_OPEN_NEEDS_OF_AGENT = (
+    "select backlog_need.item, backlog_need.needs, 0 as closed from backlog"
+    " join backlog_need on backlog_need.project = backlog.project and backlog_need.item = backlog.id"
+    " join backlog as needed on needed.project = backlog.project and needed.id = backlog_need.needs"
+    " where backlog.project = $1 and backlog.assigned_to = $2 and backlog.closed = 0 and needed.closed = 0"
+    " order by needed.n limit $3"
 )
 
 
@@ -63,9 +86,17 @@ async def load_item(tx: Tx, project: str, item: str) -> Row | None:
 
 
 async def load_items(tx: Tx, project: str, items: Sequence[str]) -> Sequence[Row]:
-    return await tx.all(
-        f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = any($2)", project, list(items)
+    return await tx.all(_SELECT_ITEMS, project, list(items))
+
+
+async def load_items_with_needs(
+    tx: Tx, project: str, items: Sequence[str]
+) -> tuple[Sequence[Row], Sequence[Row]]:
+    """Return the items, and what they depend on as `list_dependencies` does."""
+    rows, needs = await tx.together(
+        (_SELECT_ITEMS, project, list(items)), (_SELECT_NEEDS, [project], list(items))
     )
+    return rows, needs
 
 
 async def filter_existing_ids(tx: Tx, project: str, items: Sequence[str]) -> set[str]:
@@ -138,6 +169,15 @@ async def list_claims_with_files(tx: Tx, project: str, session: str, now: int, l
     )
 
 
+async def list_known_paths(tx: Tx, project: str, limit: int) -> list[str]:
+    """List the files that agents of the project have locked, and those that they touched last."""
+    locked, touched = await tx.together(
+        ("select path from lease where project = $1 order by token desc limit $2", project, limit),
+        ("select path from touched where project = $1 order by at desc, path limit $2", project, limit),
+    )
+    return [split_region(row["path"])[0] for row in locked] + [row["path"] for row in touched]
+
+
 async def list_claimed_ids(tx: Tx, claim_project: str, session: str) -> dict[str, list[str]]:
     """Return the ids of what the session has claimed, by the project of the item."""
     return group_claimed_ids(await tx.all(CLAIMS_OF_SESSION, claim_project, session))
@@ -202,13 +242,7 @@ async def list_changes(tx: Tx, project: str, item: str) -> Sequence[Row]:
 
 async def list_dependencies(tx: Tx, projects: Sequence[str], items: Sequence[str]) -> Sequence[Row]:
     """List what these items depend on, and whether each dependency is closed."""
-    return await tx.all(
-        "select backlog_need.item, backlog_need.needs, backlog.closed from backlog_need"
-        " join backlog on backlog.project = backlog_need.project and backlog.id = backlog_need.needs"
-        " where backlog_need.project = any($1) and backlog_need.item = any($2) order by backlog.n",
-        list(projects),
-        list(items),
-    )
+    return await tx.all(_SELECT_NEEDS, list(projects), list(items))
 
 
 async def replace_dependencies(tx: Tx, project: str, item: str, dependencies: Sequence[str]) -> None:
@@ -295,14 +329,22 @@ def _list_conditions(filters: BacklogFilters) -> Iterator[tuple[str, str | None]
         yield f"{_IS_OPEN} and ({_IS_UNASSIGNED} or {_IS_ASSIGNED}) and not {_IS_BLOCKED}", filters.ready_for
 
 
-async def list_own_or_ready_items(tx: Tx, project: str, agent: str, limit: int, now: int) -> Sequence[Row]:
-    """List the open items that the agent has or had claimed, then those that it could claim."""
-    lapsed = _CLAIM_LAPSED.format(now="$4")
+async def list_own_or_ready_items(
+    tx: Tx, project: str, agent: str, limit: int, now: int
+) -> tuple[Sequence[Row], Sequence[Row]]:
+    """List the open items that the agent has or had claimed, then those that it could claim; and what its own need."""
+    rows, needs = await tx.together(
+        (_SELECT_OWN_OR_READY, project, agent, limit, now),
+        (_SELECT_OPEN_NEEDS_OF_AGENT, project, agent, limit),
+    )
+    return rows, needs
+
+
+async def list_filed_items(tx: Tx, project: str, agent: str, limit: int, now: int) -> Sequence[Row]:
+    """List the open items that the agent filed and that others have or that are blocked, the last changed first."""
     return await tx.all(
-        f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0"
-        f" and (assigned_to = $2 or ((assigned_to = '' or claim_assigned = 1 and {lapsed})"
-        f" and (status = 'open' or {lapsed}) and not {_IS_BLOCKED}))"
-        " order by case when assigned_to = $2 or was_claimed_by = $2 then 0 else 1 end, rank, created_at, n limit $3",
+        f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and created_by = $2"
+        f" and not {_IS_OWN_OR_READY} order by updated_at desc, n limit $3",
         project,
         agent,
         limit,

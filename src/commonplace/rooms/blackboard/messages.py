@@ -210,6 +210,10 @@ async def read_context(
         rows = await store.list_messages(call.tx, view, limit + 1, offset)
         page = model.MessagePage.from_rows(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
     is_filtered = visibility_filter is not None or sender is not None or view.has_time_bounds
+    if not is_filtered and page.left_out is None:
+        sequences = [message.sequence for message in page.messages]
+        before = sequences[0] - 1 if sequences and offset else view.after
+        page.missing_numbers = model.explain_gaps(sequences, before, include_private=include_private)
     await _note_read(call, row, page, is_filtered=is_filtered)
     return page
 

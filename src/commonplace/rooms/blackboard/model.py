@@ -170,6 +170,8 @@ class MessagePage(Reply):
     next_after: int
     messages: list[BlackboardMessage]
     left_out: OmittedMessages | None = None
+    missing_numbers: str = ""
+    """Why the sequence has gaps for this reader."""
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], total: int, *, has_more: bool, after: int) -> "MessagePage":
@@ -180,6 +182,14 @@ class MessagePage(Reply):
             next_after=rows[-1]["sequence"] if rows else after,
             messages=[BlackboardMessage.from_row(row) for row in rows],
         )
+
+
+def explain_gaps(sequences: Sequence[int], after: int, *, include_private: bool) -> str:
+    """Say why numbers are missing among those that follow `after`; an empty text if none is."""
+    if not sequences or sequences[-1] - after == len(sequences):
+        return ""
+    own = "" if include_private else ", or private notes of yours (include_private=true shows them)"
+    return f"Missing sequence numbers are posts for other readers{own}."
 
 
 class MessageMatch(Reply):

@@ -52,7 +52,7 @@ async def follow_blackboard(
     async def note(tx: Tx) -> None:
         await _upsert_follower(tx, session, project, blackboard, reached, now)
         if has_read_all:
-            await activity.delete_merged_notice(tx, session, f"{POST_PREFIX}{blackboard}")
+            await activity.delete_notices_by_id(tx, session, [f"{POST_PREFIX}{blackboard}"])
 
     if call.writes:
         await note(call.tx)
@@ -90,7 +90,7 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
     reached = 0 if rows else sequence
     await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
     if rows and session.has_notice:
-        await activity.delete_merged_notice(call.tx, session, f"{POST_PREFIX}{draft.session}")
+        await activity.delete_notices_by_id(call.tx, session, [f"{POST_PREFIX}{draft.session}"])
     return [UnreadPost(row["sequence"], row["sender"], row["excerpt"]) for row in rows]
 
 

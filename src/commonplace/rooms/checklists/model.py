@@ -84,6 +84,29 @@ class CheckedItem(Reply):
     project: str
     progress: str
     item: ChecklistItem
+    message: str = ""
+    earlier_notes: str = ""
+    """The notes that those of this call replaced."""
+
+    @classmethod
+    def from_rows(
+        cls, before: Row, after: Row, items: Sequence[Row], project: str, name: str, notes: str | None
+    ) -> "CheckedItem":
+        """`items` are those of the list before the change; notes that the caller sent are not repeated."""
+        done = bool(after["done"])
+        others = sum(item["done"] for item in items if item["place"] != after["place"])
+        is_repeated = before["done"] == after["done"] and bool(before["checked_by"])
+        return cls(
+            status="checked" if done else "unchecked",
+            name=name,
+            project=project,
+            progress=format_progress(others + done, len(items)),
+            item=ChecklistItem.from_row(
+                {**after, "notes": "" if notes else after["notes"]}, after["added_by"]
+            ),
+            message=_explain_repeated_check(before, done, bool(notes)) if is_repeated else "",
+            earlier_notes=before["notes"] if notes and notes != before["notes"] else "",
+        )
 
 
 class ChecklistSummary(Reply):
@@ -113,6 +136,13 @@ class DeletedChecklist(Reply):
     name: str
     project: str
     items_deleted: int
+
+
+def _explain_repeated_check(before: Row, done: bool, has_notes: bool) -> str:
+    """Say whose check it is: the first one counts."""
+    verb = "checked" if done else "unchecked"
+    noted = " Your notes are stored." if has_notes else ""
+    return f"{before['checked_by']} had {verb} it already, at {iso(before['checked_at'])}.{noted}"
 
 
 def format_progress(done: int, total: int) -> str:

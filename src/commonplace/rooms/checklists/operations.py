@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec import structs
-
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
@@ -13,7 +11,6 @@ from commonplace.rooms.checklists.model import (
     ChangedChecklist,
     CheckedItem,
     Checklist,
-    ChecklistItem,
     ChecklistListing,
     ChecklistSummary,
     DeletedChecklist,
@@ -70,25 +67,18 @@ async def check_item(
 ) -> CheckedItem:
     """Check an item, or uncheck it with done=false; the first has item_index 0."""
     checklist_row = await _lock_checklist(call, name)
+    items = await store.list_items(call.tx, call.project, name)
     row = await store.update_item_check(
         call.tx, call.project, name, item_index, done, notes, call.agent, call.now
     )
-    items = await store.list_items(call.tx, call.project, name)
     if row is None:
         raise errors.NotFound(
             f"'{name}' has {len(items)} items, but not item_index {item_index}.",
             hint='The first item has item_index 0; list them with action="get".',
         )
     _emit_checklist_changed(call, checklist_row)
-    return CheckedItem(
-        status="checked" if done else "unchecked",
-        name=name,
-        project=call.project,
-        progress=model.format_progress(sum(item["done"] for item in items), len(items)),
-        item=structs.replace(
-            ChecklistItem.from_row(row, row["added_by"]), notes="" if notes else row["notes"]
-        ),
-    )
+    before = next(item for item in items if item["place"] == item_index)
+    return CheckedItem.from_rows(before, row, items, call.project, name, notes)
 
 
 @operation(_TOOL_NAME, writes=True, destroys=True)

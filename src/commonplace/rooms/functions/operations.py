@@ -1,11 +1,14 @@
 """Register, find and enrich functions; the last two operations are for `commonplace librarian`."""
 
-from typing import Annotated
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import msgspec
 
 from commonplace import access, errors
-from commonplace.call import Call
+from commonplace.access import Caller
+from commonplace.call import Call, Calls
 from commonplace.operation import alias, operation
 from commonplace.rooms.functions import descriptions, librarian, model, scans, similar, store
 from commonplace.rooms.functions.events import FUNCTION_ENRICHED, FUNCTION_REGISTERED, FUNCTIONS_SYNCED
@@ -23,10 +26,27 @@ _LINE_FIELDS = 4
 _GONE_FIELDS = 2
 
 
+async def _prepare_signature(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> str:
+    """The signature in the code that the caller sent, read in a thread: parsing takes milliseconds."""
+    del calls, caller
+    code = arguments["code"]
+    if not code:
+        return ""
+    return await asyncio.to_thread(_read_signature, arguments["file_path"], arguments["name"], code)
+
+
+def _read_signature(file_path: str, name: str, code: str) -> str:
+    from commonplace.librarian import snippet  # noqa: PLC0415 - the grammars are loaded only for it
+
+    path, _ = model.split_line_number(file_path)
+    return snippet.read_signature(path, model.normalize_name(name), code)
+
+
 @operation(
     "memory_register_function",
     writes=True,
     idempotent=True,
+    prepare=_prepare_signature,
     example={
         "name": "retry_with_backoff",
         "file_path": "src/net/retry.py:12",
@@ -58,11 +78,12 @@ async def register_function(
     after: dict[str, Value] = {**row, **changed_fields}
     if requires is not None:
         after["requires"] = msgspec.json.encode(requires).decode()
+    if not row["digest"]:  # a scan of the source knows better
+        after |= {"line": line or row["line"], "signature": call.prepared or row["signature"]}
     after |= {
-        "line": row["line"] if row["digest"] else line or row["line"],
         "described_by": descriptions.choose_author(call, before, after),
         "described_at": call.now,
-        "described_signature": row["signature"],
+        "described_signature": after["signature"],
         "described_body": row["body"],
         "moved_from": "",
         "updated_at": call.now,

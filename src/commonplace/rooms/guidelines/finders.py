@@ -4,7 +4,7 @@ from typing import Any
 
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.rooms.guidelines import model, store
+from commonplace.rooms.guidelines import model, notices, store
 from commonplace.rooms.guidelines.resources import GUIDELINES
 from commonplace.store import ids
 
@@ -14,6 +14,7 @@ async def find_guideline(call: Call, project: str, id_prefix: str) -> dict[str, 
     rows = await store.load_guidelines(call.tx, project, [match[0][1]]) if match else []
     if not rows:
         return None
+    notices.drop_notices(call, rows)
     row, scope = rows[0], model.scope_from_project(project)
     return {
         "id": row["id"],

@@ -1,23 +1,20 @@
 """Read, set and delete guidelines."""
 
 from commonplace import access, errors
-from commonplace.activity import notify_project
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
-from commonplace.project import list_all_project_names
-from commonplace.rooms.guidelines import model, rule_set, store
+from commonplace.rooms.guidelines import model, notices, rule_set, store
 from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
 from commonplace.rooms.guidelines.search import GUIDELINE_KIND
 from commonplace.store.database import Row
 from commonplace.suggestions import suggest_project
-
-_NOTICE_CHARACTERS = 200
 
 
 @operation("memory_guidelines", role="readonly", session="optional", example={})
 async def list_guidelines(call: Call, scope: model.GuidelineScope | None = None) -> model.GuidelineListing:
     """List the global and the project's guidelines, by priority."""
     rows = await store.list_guidelines_of_projects(call.tx, _readable_projects(call, scope))
+    notices.drop_notices(call, rows)
     return model.GuidelineListing(count=len(rows), guidelines=[model.Guideline.from_row(row) for row in rows])
 
 
@@ -29,6 +26,7 @@ async def get_guideline(
     for project in reversed(_readable_projects(call, scope)):
         row = await store.find_guideline(call.tx, project, name)
         if row is not None:
+            notices.drop_notices(call, [row])
             return model.Guideline.from_row(row)
     raise _guideline_not_found(name)
 
@@ -63,7 +61,7 @@ async def set_guideline(
     if row["enforce"]:
         await store.renew_rule_version(call.tx, project)
     if existing is None or existing["rule"] != rule:
-        await _notify_sessions(call, project, name, rule)
+        await notices.notify_sessions(call, row)
     _record_guideline_change(call, row, "set")
     outcome = "updated" if existing else "created"
     return model.ChangedGuideline.from_row(row, outcome)
@@ -122,16 +120,6 @@ async def _require_below_limit(call: Call, project: str) -> None:
             f"This scope already has {store.MAX_GUIDELINES_PER_SCOPE} guidelines, the maximum.",
             hint="Set action='delete' to remove some first.",
         )
-
-
-async def _notify_sessions(call: Call, project: str, name: str, rule: str) -> None:
-    """Notify the live sessions that the guideline applies to: a boot pack shows only those set before it."""
-    own_session = call.session.id if call.session else ""
-    shown_rule = rule if len(rule) <= _NOTICE_CHARACTERS else f"{rule[: _NOTICE_CHARACTERS - 1]}…"
-    text = f"{call.agent} set the guideline '{name}' ({model.scope_from_project(project)}): {shown_rule}"
-    projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]
-    for target in projects:
-        await notify_project(call.tx, target, text, call.now, but=own_session)
 
 
 def _record_guideline_change(call: Call, row: Row, action: str) -> None:

@@ -19,12 +19,13 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
     cites = await evidence.list_citations_of_document(call.tx, project, row["id"])
     broken = await evidence.find_broken_citations(call.tx, project, [row["id"]])
     later = await find_later_documents(call.tx, project, [row["id"]])
+    places = {each["place"] for each in cites}
     links = {
         "later": later.get(row["id"], "") if not row["superseded_by"] else "",
         "superseded_by": row["superseded_by"],
         "derived_from": store.decode_texts(row["derived_from"]),
         "cites": [{"place": each["place"], "state": each["state"]} for each in cites],
-        "files": store.decode_texts(row["files"]),
+        "files": [file for file in store.decode_texts(row["files"]) if file not in places],
     }
     return {
         "id": row["id"],
@@ -37,6 +38,7 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
         "updated": iso(row["updated_at"]),
         "author": row["author"],
         "content": row["content"],
+        "expires_at": iso(row["expires_at"]) if row["expires_at"] else "",
         "versions": [model.render_version(each) for each in listed],
         "version": row["version"],
         "version_count": model.count_unlisted_versions(row["version"], listed),

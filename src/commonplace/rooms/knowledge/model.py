@@ -73,6 +73,14 @@ def compute_expiry(type_: str, days: int | None, now: int) -> int | None:
     return now + after * DAY if after else None
 
 
+def explain_expiry(type_: str, expires_at: int | None, now: int) -> str:
+    """Say why a document expires that was given no time by its author; an empty text for others."""
+    days = _LIFETIME_DAYS.get(type_)
+    if days is None or expires_at is None or round((expires_at - now) / DAY) != days:
+        return ""
+    return f'A {type_} expires after {days} days; memory_change_status(new_status="active") brings it back.'
+
+
 def resolve_status(status: str, expires_at: int | None, now: int) -> str:
     return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
 
@@ -91,6 +99,8 @@ class ItemDetails(Reply, kw_only=True):
     priority: str = ""
     assigned_to: str = ""
     claimed_until: str = ""
+    blocked_by: list[str] = []
+    """The open items that it depends on."""
     version: str = ""
     owner: str = ""
     progress: str = ""
@@ -129,8 +139,8 @@ class QueryAnswer(Reply):
     query: str
     result_count: int
     results: list[QueryResult]
-    omitted: int = 0
-    """The number of further matches."""
+    more_matches: int = 0
+    """The number of further relevant matches; a higher limit shows them."""
     message: str = ""
     nearest_titles: list[str] = []
 
@@ -159,6 +169,7 @@ class StoredItem(Reply):
     progress: str = ""
     content: str = ""
     truncated: bool = False
+    expires_at: str = ""
     versions: Any = []
     version_count: int = 0
     """The number of versions, if `versions` does not list them all."""
@@ -189,6 +200,8 @@ class StoreReceipt(Reply):
     id: str
     version: int = 1
     expires_at: str | None = None
+    expiry: str = ""
+    """Why it expires, if its author did not say when."""
     overlap_warning: str | None = None
     duplicate_warning: str | None = None
     similar: list[SimilarDocument] = []
@@ -207,6 +220,7 @@ class StatusChanged(Reply):
     old_status: str
     new_status: str
     superseded_by: str = ""
+    message: str = ""
 
 
 class TagChange(Reply):
@@ -240,7 +254,7 @@ class GlobalAnswer(Reply):
     query: str
     result_count: int
     results: list[GlobalResult]
-    omitted: int = 0
+    more_matches: int = 0
     message: str = ""
 
 

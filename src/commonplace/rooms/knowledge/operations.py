@@ -75,7 +75,7 @@ async def query(
         query=truncate_question(query, max_tokens),
         result_count=len(results),
         results=results,
-        omitted=recall.omitted + len(recall.items) - len(results),
+        more_matches=recall.more_matches + len(recall.items) - len(results),
         message=_OTHER_TIME if recall.is_of_other_time else "",
     )
 
@@ -297,7 +297,11 @@ async def search_global(
     _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
     message = (_OTHER_TIME if recall.is_of_other_time else "") if results else "Nothing relevant found."
     return model.GlobalAnswer(
-        query=query, result_count=len(results), results=results, omitted=recall.omitted, message=message
+        query=query,
+        result_count=len(results),
+        results=results,
+        more_matches=recall.more_matches,
+        message=message,
     )
 
 
@@ -330,16 +334,20 @@ async def change_status(
         await store.update_document_statuses(
             call.tx, [row], [new_status], call.agent, reason or "", call.now, successor
         )
-    if new_status == "active" and row["expires_at"] is not None and row["expires_at"] <= call.now:
+    old_status = model.resolve_status(row["status"], row["expires_at"], call.now)
+    if new_status == "active" and old_status == "expired":
         await store.update_document_expiry(call.tx, row, model.compute_expiry(row["type"], None, call.now))
-    call.subject = f"{identity} {row['status']} -> {new_status}"
-    call.emit(DOCUMENT_CHANGED, id=identity, status=new_status)
+    call.subject = f"{identity} {old_status} -> {new_status}"
+    is_changed = old_status != new_status or bool(successor)
+    if is_changed:
+        call.emit(DOCUMENT_CHANGED, id=identity, status=new_status)
     return model.StatusChanged(
         status="updated",
         doc_id=identity,
-        old_status=row["status"],
+        old_status=old_status,
         new_status=new_status,
         superseded_by=successor,
+        message="" if is_changed else f"Nothing changed: it was {new_status} already.",
     )
 
 

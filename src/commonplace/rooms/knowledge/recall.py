@@ -81,13 +81,13 @@ class RecalledItem:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The best items in the order of their relevance, and the number of matches that were left out.
+    """The best items in the order of their relevance, and the number of further relevant ones.
 
     `is_of_other_time` if the question names a time from which there is nothing.
     """
 
     items: list[RecalledItem]
-    omitted: int
+    more_matches: int
     is_of_other_time: bool = False
 
 
@@ -154,7 +154,13 @@ async def _recall_best(
         ranked = _put_chat_behind(ranked, question)
     known = await _add_later(call, _put_past_last(_put_newer_first(ranked), question), limit)
     best = _put_later_first(known)[:limit]
-    return Recall(best, len(found) - len(best))
+    shown = {(each.hit.project, each.hit.kind, each.hit.id) for each in best}
+    more = [
+        hit
+        for hit in found
+        if (hit.project, hit.kind, hit.id) not in shown and (not only_relevant or is_relevant(hit, question))
+    ]
+    return Recall(best, len(more))
 
 
 def list_search_scopes(call: Call, projects: Sequence[str], kinds: Sequence[str]) -> list[SearchScope]:

@@ -21,7 +21,7 @@ _SNIPPET_BYTES = 400
 _BYTES_PER_TOKEN = 4
 _QUESTION_SHARE = 10
 _MIN_LINE_BYTES = 30
-_MAX_OMITTED = 9999
+_MAX_COUNTED_MATCHES = 9999
 
 
 def truncate_question(question: str, max_tokens: int) -> str:
@@ -41,7 +41,7 @@ def render_results(
         query=truncate_question(question.text, max_tokens),
         result_count=len(recalled),
         results=[],
-        omitted=_MAX_OMITTED,
+        more_matches=_MAX_COUNTED_MATCHES,
     )
     left = max_tokens * _BYTES_PER_TOKEN - count_json_bytes(around) - len(',"results":[]')
     results: list[model.QueryResult] = []
@@ -101,7 +101,7 @@ def _render_result(call: Call, recalled: RecalledItem, question: Question) -> mo
         updated=iso(item.updated_at or recalled.changed_at),
         age=format_age(recalled.changed_at, call.now),
         content="",
-        access_count=recalled.row.get("opened", 0) + recalled.row.get("recalled", 0),
+        access_count=recalled.row.get("opened", 0),
         why=explain_match(recalled, question),
         tags=list(item.tags),
         truncated=True,

@@ -71,7 +71,7 @@ async def write_document(
         await _announce_decision(call, document_id, draft.title, refined)
     namesake = namesake if namesake and namesake["id"] not in known else None
     receipt = _make_receipt(
-        clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about)
+        clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about), call.now
     )
     if superseded and superseded["id"] != document_id:
         await lifecycle.supersede_document(call, superseded, document_id)
@@ -271,6 +271,7 @@ def _make_receipt(
     comparisons: Sequence[Comparison],
     namesake: Row | None,
     overlap_warning: str | None,
+    now: int,
 ) -> model.StoreReceipt:
     shown = comparisons[:_MAX_SIMILAR_SHOWN]
     contradictions = [each.contradiction for each in shown if each.contradiction]
@@ -280,6 +281,7 @@ def _make_receipt(
         id=document_id,
         version=version,
         expires_at=iso(expires_at) if expires_at else None,
+        expiry=model.explain_expiry(clean.draft.type, expires_at, now),
         overlap_warning=overlap_warning,
         duplicate_warning=_warn_of_duplicate(document_id, shown, namesake),
         similar=[each.similar for each in shown],

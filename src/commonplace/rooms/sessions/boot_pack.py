@@ -19,7 +19,15 @@ _OMITTED_FIELD_BYTES = len(',"omitted":{}')
 _TRUNCATED_FIELD_BYTES = len(',"truncated":true')
 _ELLIPSIS = "…"
 _MIN_TEXT_CHARACTERS = 40
-_SECTIONS_WITH_TEXTS = {"handoff", "backlog", "learnings", "patterns", "state_spec", "active_agents"} | {
+_SECTIONS_WITH_TEXTS = {
+    "handoff",
+    "backlog",
+    "filed_by_you",
+    "learnings",
+    "patterns",
+    "state_spec",
+    "active_agents",
+} | {
     "relevant_locks",
     "specs",
     "checklists",

@@ -48,6 +48,8 @@ class BootPack(Reply, kw_only=True):
     handoff: dict[str, Any] = {}
     messages: dict[str, Any] = {}
     backlog: list[Any] = []
+    filed_by_you: list[Any] = []
+    """Open items that the agent filed and that others are to do."""
     learnings: list[Any] = []
     patterns: list[Any] = []
     state_spec: Any = None

@@ -55,8 +55,8 @@ class WorkSignal(Reply):
 class WorkUpdate(Reply):
     status: str
     id: str
-    created: bool = False
-    """Whether the report began a new piece of work."""
+    first_report: bool = False
+    """The session reports on this work for the first time; later reports name it by the same title."""
     was_titled: str = ""
     """The title until now of the work that the report was taken to be about."""
     item: str = ""
@@ -132,16 +132,17 @@ class ActiveWork(Reply):
 
 
 def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
-    """Build one entry per session, with its work in progress."""
+    """Build one entry per session, with its work in progress; a task of the same title is not repeated."""
     by_session: dict[str, list[Row]] = defaultdict(list)
     for row in work_rows:
         by_session[row["session"]].append(row)
+    titles = {session: [work["title"] for work in rows] for session, rows in by_session.items()}
     return [
         ActiveAgent(
             agent=row["agent"],
             last_active=iso(row["active_at"]),
-            task=row["task"],
-            working_on=[work["title"] for work in by_session[row["id"]]],
+            task="" if row["task"] in titles.get(row["id"], ()) else row["task"],
+            working_on=titles.get(row["id"], []),
             files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],
         )
         for row in sessions

@@ -85,7 +85,7 @@ async def update_work(
     return WorkUpdate(
         status="updated",
         id=work_id,
-        created=before is None,
+        first_report=before is None,
         was_titled=before["title"] if before and before["title"] != title else "",
         item=before["item"] if before else "",
         overlaps=await _record_files_and_find_overlaps(call, touched),

@@ -1,0 +1,38 @@
+"""Tells live sessions of a guideline that is new or changed; who reads it before is not told again.
+
+The boot pack shows what was set before a session began. A notice has the id of its guideline, so that only the last
+text of it is told.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from commonplace import access
+from commonplace.activity import delete_notices_by_id, list_live_sessions, replace_notices
+from commonplace.call import Call
+from commonplace.project import list_all_project_names
+from commonplace.rooms.guidelines import model
+from commonplace.store.database import Row
+
+_NOTICE_CHARACTERS = 200
+
+
+async def notify_sessions(call: Call, row: Row) -> None:
+    """Notify the live sessions that the guideline applies to, except that of the caller."""
+    project, rule = row["project"], row["rule"]
+    own_session = call.session.id if call.session else ""
+    shown_rule = rule if len(rule) <= _NOTICE_CHARACTERS else f"{rule[: _NOTICE_CHARACTERS - 1]}…"
+    text = (
+        f"{call.agent} set the guideline '{row['name']}' ({model.scope_from_project(project)}): {shown_rule}"
+    )
+    projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]
+    for target in projects:
+        sessions = [each["id"] for each in await list_live_sessions(call.tx, target, call.now, own_session)]
+        await replace_notices(call.tx, target, sessions, row["id"], text, call.now)
+
+
+def drop_notices(call: Call, rows: Sequence[Row]) -> None:
+    """Do not tell the session of the call again what this reply shows."""
+    if call.session and call.session.has_notice:
+        ids = [row["id"] for row in rows]
+        call.deferred_writes.append(partial(delete_notices_by_id, session=call.session, notice_ids=ids))
