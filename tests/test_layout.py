@@ -33,7 +33,7 @@ FLOORS = (
         "window",
         "rules",
     ),
-    ("arguments", "acting", "activity", "events", "operation", "resource", "project"),
+    ("arguments", "acting", "activity", "named_notices", "events", "operation", "resource", "project"),
     ("search",),
     ("session_archive",),
     ("call", "boot", "room"),

@@ -7,7 +7,7 @@ length in the last two hex digits, so that no query has to search across project
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,7 +16,7 @@ from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
 from commonplace.masking.session_ids import hash_session_id
-from commonplace.notice import format_notices, join_entries
+from commonplace.notice import format_notices
 from commonplace.store.database import Database, Row, Statement, Tx
 
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
@@ -178,62 +178,6 @@ async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: s
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
         [(project, session, now, secrets.token_hex(4), text) for session in sessions],
-    )
-
-
-async def merge_notices(
-    tx: Tx, project: str, entry_by_session: Mapping[str, str], notice_id: str, now: int
-) -> None:
-    """Add its entry to the one notice of this id that each of these sessions has or gets."""
-    if not entry_by_session:
-        return
-    rows = await tx.all(
-        "select session, text from notice where project = $1 and session = any($2) and id = $3",
-        project,
-        list(entry_by_session),
-        notice_id,
-    )
-    text_by_session = {row["session"]: row["text"] for row in rows}
-    await tx.many(
-        "update notice set text = $4 where project = $1 and session = $2 and id = $3",
-        [
-            (project, each, notice_id, join_entries(text, entry_by_session[each]))
-            for each, text in text_by_session.items()
-        ],
-    )
-    await tx.many(
-        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [
-            (project, each, now, notice_id, entry)
-            for each, entry in entry_by_session.items()
-            if each not in text_by_session
-        ],
-    )
-
-
-async def replace_notices(
-    tx: Tx, project: str, sessions: Sequence[str], notice_id: str, text: str, now: int
-) -> None:
-    """Store the one notice of this id for each of these sessions; it takes the place of one that was not read."""
-    await tx.run(
-        "delete from notice where project = $1 and session = any($2) and id = $3",
-        project,
-        list(sessions),
-        notice_id,
-    )
-    await tx.many(
-        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(project, session, now, notice_id, text) for session in sessions],
-    )
-
-
-async def delete_notices_by_id(tx: Tx, session: AgentSession, notice_ids: Sequence[str]) -> None:
-    """Drop the notices of these ids: their session reads what they tell of."""
-    await tx.queue(
-        "delete from notice where project = $1 and session = $2 and id = any($3)",
-        session.project,
-        session.id,
-        list(notice_ids),
     )
 
 

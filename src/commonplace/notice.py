@@ -4,7 +4,7 @@ A notice of mail has the id of its message, and its text holds priority, sender 
 line. A notice of posts on a blackboard, or of decisions, is one row with an entry for each; it becomes one line, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from commonplace.store.database import Row
 
@@ -51,6 +51,14 @@ def join_entries(entries: str, entry: str) -> str:
     if entry in known:
         return entries
     return _ENTRY.join([*known[: _MAX_ENTRIES - 1], entry])
+
+
+def drop_entries(entries: str, names: Collection[str]) -> str:
+    """Leave out the entries that begin, after their author, with one of these names, such as the id of a document."""
+    kept = [
+        entry for entry in entries.split(_ENTRY) if entry.partition(_FIELD)[2].split(" ", 1)[0] not in names
+    ]
+    return _ENTRY.join(kept)
 
 
 def format_notices(rows: Sequence[Row]) -> list[str]:

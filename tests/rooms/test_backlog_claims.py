@@ -206,6 +206,20 @@ async def test_completing_an_item_closes_work_of_the_same_title_that_began_witho
     assert await _list_work(carol) == {("bob", "cart"): "completed", ("carol", "Cart"): "in_progress"}
 
 
+async def test_claim_continues_the_work_that_was_reported_before_it(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = (await carol.add_backlog_item(title="Cart uses prices"))["id"]
+    other = (await carol.add_backlog_item(title="Invoices"))["id"]
+    reported = await bob.update_work(title="Cart", status="blocked", blocked_by="carol", notes="half done")
+    claimed = await bob.update_backlog_item(item_id=item, claim=True)
+    assert claimed["work_id"] == reported["id"]
+    assert await _list_work(carol) == {("bob", "Cart uses prices"): "in_progress"}
+    board = await carol.get_active_work()
+    assert (board["blocked_agents"], board["recent_work_items"][0]["notes"]) == ([], "half done")
+    await bob.update_backlog_item(item_id=other, claim=True)
+    assert len(await _list_work(carol)) == 2
+
+
 async def test_a_claim_that_ends_leaves_its_work_abandoned(team: Team):
     bob, carol = await team.agent("bob"), await team.agent("carol")
     item = await _claim_item(team, bob)

@@ -158,3 +158,31 @@ async def test_the_end_of_a_session_names_unread_posts_and_open_questions(team):
     ended = await alice.end_session(summary="done")
     assert ended["unread_posts"] == [f'get_context(session_id="{board}", after=0)']
     assert ended["open_questions"] == [f"{asked['request_id']} Ship it?"]
+
+
+async def test_a_decision_that_a_reply_shows_is_not_told_beside_it(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    first, second = [
+        (await alice.store(title=title, content=f"{title} because of sums.", memory_type="adr"))["id"]
+        for title in ("Money is cents", "Tax is rounded")
+    ]
+    assert (await bob.get_by_id(doc_id=first))["_notice"] == [
+        f'alice recorded a decision: {second} "Tax is rounded" (memory_get_by_id)'
+    ]
+    third = (await alice.store(title="Coupons", content="Coupons come before tax.", memory_type="adr"))["id"]
+    found = await bob.query(query="coupons before tax", limit=1)
+    assert ([result["id"] for result in found["results"]], "_notice" in found) == ([third], False)
+    assert "_notice" not in await bob.heartbeat()
+
+
+async def test_a_spec_that_a_reply_shows_is_not_told_beside_it(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    await alice.define_spec(name="pricing", content="GET /price: cents")
+    assert "_notice" not in await bob.get_spec(name="pricing")
+    await alice.define_spec(name="pricing", version="2.0.0", content="GET /price: amount")
+    await alice.define_spec(name="pricing", version="3.0.0", content="GET /price: amount, currency")
+    assert "_notice" in await bob.get_spec(name="pricing", version="1.0.0")
+    await alice.define_spec(name="pricing", version="4.0.0", content="GET /prices")
+    assert "_notice" not in await bob.get_spec(name="pricing")
+    (notice,) = (await carol.heartbeat())["_notice"]
+    assert "pricing from 3.0.0 to 4.0.0" in notice

@@ -19,7 +19,7 @@ from commonplace.rooms.backlog.search import BACKLOG_KIND
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
-from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS
+from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS, choose_work_of_claim
 from commonplace.search.index import WORK_KIND
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
@@ -113,6 +113,9 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
         await _close_work(call, before, {before["assigned_to"]}, "abandoned")
     if session and after["claim_session"] == session.id != before["claim_session"]:
+        reported = choose_work_of_claim(await work.list_work_of_session(call.tx, session), title)
+        if reported is not None:
+            await work.rename_work_item(call.tx, session.project, reported["id"], title)
         work_id = await work.start_work_of_item(call.tx, session, title, after["id"], call.now)
         await work.show_current_work(call.tx, session)
         call.reindex(WORK_KIND, work_id, project=session.project)

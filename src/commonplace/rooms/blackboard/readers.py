@@ -1,13 +1,13 @@
 """Which sessions follow a blackboard: who opened it, posted to it or read it is told of the next public posts, once.
 
 Only reading moves the place up to which a session has read: neither a notice nor a post of its own does, so that posts
-that cross are never lost. `activity.merge_notices` keeps one notice for each session and blackboard, however many posts
+that cross are never lost. `named_notices.py` keeps one notice for each session and blackboard, however many posts
 there are.
 """
 
 from collections.abc import Sequence
 
-from commonplace import activity
+from commonplace import activity, named_notices
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
 from commonplace.notice import POST_PREFIX, post_entry
@@ -52,7 +52,7 @@ async def follow_blackboard(
     async def note(tx: Tx) -> None:
         await _upsert_follower(tx, session, project, blackboard, reached, now)
         if has_read_all:
-            await activity.delete_notices_by_id(tx, session, [f"{POST_PREFIX}{blackboard}"])
+            await named_notices.delete_notices_by_id(tx, session, [f"{POST_PREFIX}{blackboard}"])
 
     if call.writes:
         await note(call.tx)
@@ -71,7 +71,7 @@ async def announce_post(call: Call, draft: BlackboardDraft, sequence: int) -> li
     notice = f"{POST_PREFIX}{draft.session}"
     for project, followers in (await _list_live_followers(call, draft.project, draft.session)).items():
         entries = {session: post_entry(draft.sender, sequence, read) for session, read in followers.items()}
-        await activity.merge_notices(call.tx, project, entries, notice, call.now)
+        await named_notices.merge_notices(call.tx, project, entries, notice, call.now)
     return unread
 
 
@@ -90,7 +90,7 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
     reached = 0 if rows else sequence
     await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
     if rows and session.has_notice:
-        await activity.delete_notices_by_id(call.tx, session, [f"{POST_PREFIX}{draft.session}"])
+        await named_notices.delete_notices_by_id(call.tx, session, [f"{POST_PREFIX}{draft.session}"])
     return [UnreadPost(row["sequence"], row["sender"], row["excerpt"]) for row in rows]
 
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from commonplace import access
-from commonplace.activity import delete_notices_by_id, list_live_sessions, replace_notices
+from commonplace.activity import list_live_sessions
 from commonplace.call import Call
+from commonplace.named_notices import delete_notices_by_id, replace_notices
 from commonplace.project import list_all_project_names
 from commonplace.rooms.guidelines import model
 from commonplace.store.database import Row

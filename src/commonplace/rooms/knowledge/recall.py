@@ -13,6 +13,8 @@ from functools import lru_cache, partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
+from commonplace.named_notices import drop_notice_entries
+from commonplace.notice import DECISION_ID
 from commonplace.rooms.knowledge import evidence, question_words, store
 from commonplace.search import text
 from commonplace.search.find import (
@@ -350,8 +352,13 @@ def _put_later_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:
-    """Note that the documents with these (project, id) were shown."""
+    """Note that the documents with these (project, id) were shown: a notice need not tell of them any more."""
     session = call.session.id if call.session else ""
+    if call.session and call.session.has_notice and rows:
+        shown = {identity for _, identity in rows}
+        call.deferred_writes.append(
+            partial(drop_notice_entries, session=call.session, notice_id=DECISION_ID, names=shown)
+        )
     call.search.uses.add_uses(
         [
             EntryUse(project, store.DOCUMENT_KIND, identity, session, opened, call.now)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace import errors
-from commonplace.activity import list_live_sessions, merge_notices
+from commonplace.activity import list_live_sessions
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.named_notices import merge_notices
 from commonplace.notice import DECISION_ID, decision_entry
 from commonplace.rooms.knowledge import evidence, lifecycle, model, store
 from commonplace.rooms.knowledge.drafts import (

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from commonplace import activity
+from commonplace import activity, named_notices
 from commonplace.access import SHARED
 from commonplace.boot import StartingSession
 from commonplace.call import Call
@@ -26,6 +26,8 @@ async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
     session = call.session
     if session is None:
         return None
+    if session.has_notice and version["version"] == spec["version"]:
+        call.deferred_writes.append(lambda tx: named_notices.delete_notices_by_id(tx, session, [spec["id"]]))
     reader = SpecReader(session.project, session.id, session.agent, version["n"], version["version"])
     last_read = await store.load_read_version(call.tx, spec, reader)
     if last_read and (last_read["session"], last_read["n"]) == (session.id, reader.n):
@@ -105,7 +107,7 @@ async def _notify_project(
             sessions_by_text[text].append(row["id"])
             agents.setdefault(row["agent"], "")
     for text, sessions in sessions_by_text.items():
-        await activity.notify_sessions(call.tx, project, sessions, text, call.now)
+        await named_notices.replace_notices(call.tx, project, sessions, spec["id"], text, call.now)
     return agents
 
 

@@ -202,6 +202,18 @@ def choose_reported_work(rows: Sequence[Row], title: str, status: WorkStatus) ->
     return candidates[0]
 
 
+def choose_work_of_claim(rows: Sequence[Row], title: str) -> Row | None:
+    """Choose the work that a session has reported on a backlog item before it claims it: the only one of its subject."""
+    words = list_topic_words(title)
+    candidates = [
+        row
+        for row in rows
+        if row["status"] in OPEN_STATUSES and not row["item"] and words & list_topic_words(row["title"])
+    ]
+    is_reported = any(row["title"] == title for row in rows)
+    return candidates[0] if len(candidates) == 1 and not is_reported else None
+
+
 _NAME = re.compile(r"\w[\w.@:+/-]*\w|\w")
 _MAX_AWAITED_NAMES = 20
 

@@ -97,7 +97,7 @@ async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: st
         " waiting_for, item, created_at, updated_at)"
         " values ($1, $2, $3, $4, $5, 'in_progress', '[]', '', '', '', '', $6, $7, $7)"
         " on conflict (project, session, title) do update set status = 'in_progress', item = excluded.item,"
-        " updated_at = excluded.updated_at returning id",
+        " blocked_by = '', blocked_reason = '', waiting_for = '', updated_at = excluded.updated_at returning id",
         session.project,
         f"work_{secrets.token_hex(6)}",
         session.id,
