@@ -173,11 +173,13 @@ def _session_not_found() -> errors.SessionNotFound:
     return errors.SessionNotFound(hint="Call memory_start_session and pass the session_id that it returns.")
 
 
-async def notify_sessions(tx: Tx, project: str, sessions: Sequence[str], text: str, now: int) -> None:
+async def notify_sessions(
+    tx: Tx, project: str, sessions: Sequence[str], text: str, now: int, id_prefix: str = ""
+) -> None:
     """Store a notice that is delivered with the next reply to each of these sessions."""
     await tx.many(
         "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(project, session, now, secrets.token_hex(4), text) for session in sessions],
+        [(project, session, now, f"{id_prefix}{secrets.token_hex(4)}", text) for session in sessions],
     )
 
 

@@ -64,6 +64,17 @@ async def delete_notices_by_id(tx: Tx, session: AgentSession, notice_ids: Sequen
     )
 
 
+async def delete_notices_by_prefix(tx: Tx, session: AgentSession, id_prefix: str) -> None:
+    """Drop the notices whose ids begin like this: what they tell of is over."""
+    await tx.queue(
+        "delete from notice where project = $1 and session = $2 and substr(id, 1, $4) = $3",
+        session.project,
+        session.id,
+        id_prefix,
+        len(id_prefix),
+    )
+
+
 async def drop_notice_entries(tx: Tx, session: AgentSession, notice_id: str, names: Collection[str]) -> None:
     """Drop from the merged notice of this id what its session reads now."""
     row = await tx.one(

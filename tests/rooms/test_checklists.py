@@ -34,6 +34,7 @@ async def test_checklist_create_then_get_shows_progress_and_who_checked_what_whe
         "project": "shop",
         "progress": "1/2",
         "item": {name: value for name, value in ticked.items() if name != "notes"},
+        "message": "Your notes are stored.",
     }
     got = await alice.checklist(action="get", name="release")
     assert (got["progress"], got["updated"], got["items"][1]) == ("1/2", iso(clock.now), ticked)
@@ -58,7 +59,7 @@ async def test_checklist_check_of_a_checked_item_says_whose_check_it_is_and_whic
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.checklist(action="create", name="release", items=["tests", "docs"])
     first = await alice.checklist(action="check", name="release", item_index=0, notes="all green")
-    assert "message" not in first
+    assert first["message"] == "Your notes are stored."
     checked_at = iso(clock.now)
     clock.advance(minutes=5)
     again = await bob.checklist(action="check", name="release", item_index=0)

@@ -47,6 +47,18 @@ async def test_who_waited_in_vain_reads_so_and_is_told_when_the_lock_comes_free(
     assert (await bob.list_backlog())["_notice"] == [_FREE]
 
 
+async def test_a_holder_that_releases_its_locks_is_not_told_that_they_are_wanted(team: Team):
+    alice, _ = await _wait_in_vain(team)
+    assert "_notice" not in await alice.unlock_files()
+    carol, dora = await team.agent("carol"), await team.agent("dora")
+    await carol.lock_files(files=["lib/a.py", "lib/b.py"])
+    await dora.lock_files(files=["lib/a.py"])
+    assert "_notice" in await carol.unlock_files(files=["lib/b.py"])
+    await dora.unlock_files(files=["lib/a.py"])
+    await dora.lock_files(files=["lib/a.py"])
+    assert "_notice" not in await carol.end_session(summary="done")
+
+
 async def test_the_end_of_the_holders_session_frees_its_locks(team: Team):
     alice, bob = await _wait_in_vain(team)
     await alice.end_session(summary="done")

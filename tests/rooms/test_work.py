@@ -264,7 +264,6 @@ async def test_get_active_work_lists_active_agents_and_their_work(team):
             {
                 "agent": "alice",
                 "last_active": CLOCK_START,
-                "task": "cart",
                 "working_on": ["cart"],
                 "files": ["a.py"],
             }

@@ -11,7 +11,7 @@ from commonplace import activity, errors
 from commonplace.activity import ActivityStep, AgentSession
 from commonplace.call import Call
 from commonplace.file_claim import FileClaim
-from commonplace.rooms.backlog import model, store
+from commonplace.rooms.backlog import model, notices, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import OpenClaim
 from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
@@ -58,7 +58,7 @@ async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, s
     blocked_by = await store.list_open_dependencies(call.tx, row["project"], row["id"])
     if blocked_by and not force:
         blockers = await store.load_items(call.tx, row["project"], blocked_by)
-        listed = "; ".join(model.describe_blocker(blocker) for blocker in blockers)
+        listed = "; ".join(notices.describe_blocker(blocker) for blocker in blockers)
         raise errors.Conflict(
             f"{row['id']} is blocked by {listed}.",
             hint=f"To be told when it is free, call memory_update_work(status='blocked', blocked_by='{blocked_by[0]}')."

@@ -9,7 +9,7 @@ from commonplace import errors
 from commonplace.activity import notify_agents
 from commonplace.call import Call
 from commonplace.project import ensure_project, list_all_project_names
-from commonplace.rooms.backlog import claims, model, store
+from commonplace.rooms.backlog import claims, model, notices, store
 from commonplace.rooms.backlog.claims import emit_backlog_changed
 from commonplace.rooms.backlog.model import BacklogItem, ItemEffects
 from commonplace.rooms.backlog.named_files import extract_named_files
@@ -100,7 +100,7 @@ async def notify_assignees(call: Call, previous: str, row: Row) -> ItemEffects:
     if not assignee or row["closed"] or assignee in (previous, call.agent):
         return ItemEffects(notified=notified)
     blocked_by = await store.list_open_dependencies(call.tx, row["project"], row["id"])
-    text = model.tell_assignment(call.agent, row, blocked_by)
+    text = notices.tell_assignment(call.agent, row, blocked_by)
     notified += await notify_agents(call.tx, row["project"], [assignee], text, call.now)
     return ItemEffects(notified=notified, offline=[] if assignee in notified else [assignee])
 
@@ -139,7 +139,7 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
         if not item["blocked"]
     ]
     closed = f"{call.agent} closed {after['id']} ({after['title']}) as {after['status']}"
-    news = model.tell_closing(after, unblocked)
+    news = notices.tell_closing(after, unblocked)
     news.pop(call.agent, None)
     notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)
     for agent in sorted(news.keys() - set(notified)):

@@ -166,7 +166,6 @@ class ChangedItem(BacklogItem, kw_only=True):
         effects: "ItemEffects",
         *,
         is_claim: bool = False,
-        work_id: str = "",
     ) -> "ChangedItem":
         """The reply shows what the caller did not send; who claims an item has to know its description."""
         fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
@@ -179,7 +178,6 @@ class ChangedItem(BacklogItem, kw_only=True):
         return cls(
             **fields | {"status": outcome},
             item_status=item.status if is_news else "",
-            work_id=work_id,
             unblocked=effects.unblocked,
             notified=effects.notified,
             offline=effects.offline,
@@ -221,27 +219,6 @@ class ItemEffects(msgspec.Struct, frozen=True):
         )
 
 
-def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
-    """What the assignee of an item is told; of a blocked one also that it cannot begin."""
-    assigned = f"{agent} assigned {row['id']} to you: {row['title']}"
-    if not blocked_by:
-        return assigned
-    return f"{assigned} (blocked by {', '.join(blocked_by)}; you are told when it is free)"
-
-
-def tell_closing(closed: Row, unblocked: Sequence[Row]) -> dict[str, str]:
-    """What each agent is told of a closing: the items of theirs that it unblocked, or that they filed it."""
-    news = {closed["created_by"]: "You filed it."}
-    for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked}):
-        names = [
-            f"{item['id']} ({item['title']})"
-            for item in unblocked
-            if agent == (item["assigned_to"] or item["created_by"])
-        ]
-        news[agent] = f"Unblocked: {', '.join(names)}."
-    return news
-
-
 class OpenClaim(Reply):
     """An item that a session had claimed when it ended."""
 
@@ -266,11 +243,6 @@ class BacklogFilters(msgspec.Struct, frozen=True):
     tag: str | None = None
     ready_for: str | None = None
     include_done: bool = False
-
-
-def describe_blocker(row: Row) -> str:
-    owner = f"{row['status']}, {row['assigned_to']}" if row["assigned_to"] else f"{row['status']}, unassigned"
-    return f"{row['id']} '{row['title']}' ({owner})"
 
 
 def truncate_description(text: str) -> str:

@@ -154,18 +154,13 @@ async def update_backlog_item(
     effects += await edits.notify_assignees(call, row["assigned_to"], edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
-    work_id = await find_work_of_item(call.tx, call.session, row["id"]) if claim and call.session else ""
     item = await edits.render_item(call, moved)
-    return ChangedItem.from_item(
-        outcome,
-        item,
-        edits_wanted.keys(),
-        row["status"],
-        call.agent,
-        effects,
-        is_claim=claim,
-        work_id=work_id,
+    reply = ChangedItem.from_item(
+        outcome, item, edits_wanted, row["status"], call.agent, effects, is_claim=claim
     )
+    if claim and call.session:
+        reply.work_id = await find_work_of_item(call.tx, call.session, row["id"])
+    return reply
 
 
 @operation("memory_complete_backlog_item", writes=True)

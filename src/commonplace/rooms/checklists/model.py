@@ -104,7 +104,7 @@ class CheckedItem(Reply):
             item=ChecklistItem.from_row(
                 {**after, "notes": "" if notes else after["notes"]}, after["added_by"]
             ),
-            message=_explain_repeated_check(before, done, bool(notes)) if is_repeated else "",
+            message=_explain_check(before, done, is_repeated=is_repeated, has_notes=bool(notes)),
             earlier_notes=before["notes"] if notes and notes != before["notes"] else "",
         )
 
@@ -138,11 +138,15 @@ class DeletedChecklist(Reply):
     items_deleted: int
 
 
-def _explain_repeated_check(before: Row, done: bool, has_notes: bool) -> str:
-    """Say whose check it is: the first one counts."""
-    verb = "checked" if done else "unchecked"
-    noted = " Your notes are stored." if has_notes else ""
-    return f"{before['checked_by']} had {verb} it already, at {iso(before['checked_at'])}.{noted}"
+def _explain_check(before: Row, done: bool, *, is_repeated: bool, has_notes: bool) -> str:
+    """Say whose check it is, the first one counts; and that notes were stored, which the reply does not repeat."""
+    sentences = []
+    if is_repeated:
+        verb = "checked" if done else "unchecked"
+        sentences.append(f"{before['checked_by']} had {verb} it already, at {iso(before['checked_at'])}.")
+    if has_notes:
+        sentences.append("Your notes are stored.")
+    return " ".join(sentences)
 
 
 def format_progress(done: int, total: int) -> str:

@@ -10,8 +10,8 @@ from commonplace.clock import DAY, format_age
 from commonplace.rooms.knowledge import evidence, recent_documents, store
 from commonplace.rooms.knowledge.document_warnings import build_document_warning, is_instruction_like
 from commonplace.rooms.knowledge.excerpts import cut_excerpt
+from commonplace.rooms.knowledge.match_reason import explain_match
 from commonplace.rooms.knowledge.recall import (
-    explain_match,
     note_shown_documents,
     prepared_question,
     recall_items,

@@ -15,8 +15,7 @@ from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
 from commonplace.named_notices import drop_notice_entries
 from commonplace.notice import DECISION_ID
-from commonplace.rooms.knowledge import evidence, question_words, store
-from commonplace.search import text
+from commonplace.rooms.knowledge import question_words, store
 from commonplace.search.find import (
     MAX_CANDIDATES,
     Hit,
@@ -34,8 +33,6 @@ from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
-_MAX_SHOWN_WORDS = 5
-_MIN_SHOWN_CHARACTERS = 3
 _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _COMPARED_START_CHARACTERS = 200
@@ -51,8 +48,6 @@ _TELLS_CHANGE = re.compile(
     r"|no longer|any ?more|instead of|removed|deleted|switched off|from now on|since)\b"
 )
 _INDEXED_TOKEN = re.compile(r" ([^ :]+):")
-_NAME_PART = re.compile(r"[^\W\d_]+|\d+")
-_NON_SPACE = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,46 +360,3 @@ def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bo
             for project, identity in rows
         ]
     )
-
-
-def explain_match(recalled: RecalledItem, question: Question) -> str:
-    hit, item = recalled.hit, recalled.item
-    parts = []
-    if words := _list_matched_words(question.text, hit.matched_words):
-        parts.append("words: " + ", ".join(words[:_MAX_SHOWN_WORDS]))
-    if has_meaning(hit, question):
-        parts.append(f"meaning {hit.similarity:.2f}")
-    if named := _find_named_file(question.text, item.files):
-        parts.append(f"file {named}")
-    if opened := recalled.row.get("opened"):
-        parts.append(f"opened {opened}x")
-    return "; ".join(parts)
-
-
-def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
-    """The words of the question that matched; only the matching parts of a word that matched in part."""
-    written: dict[str, str] = {}
-    for word in _NON_SPACE.findall(question):
-        written = {
-            token: part for part in _NAME_PART.findall(word) for token in text.tokenize(part)
-        } | written
-        tokens = set(text.tokenize(word))
-        if tokens <= set(matched):
-            written |= dict.fromkeys(tokens, word.strip(".,;:!?\"'()"))
-    words = dict.fromkeys(written.get(token, token) for token in matched)
-    return [
-        word
-        for word in words
-        if not ((word.isascii() and len(word) < _MIN_SHOWN_CHARACTERS) or word.isdigit())
-    ]
-
-
-def _find_named_file(question: str, files: Sequence[str]) -> str:
-    words = set(text.tokenize(question))
-    return next((file for file in files if (name := _tokenize_file_name(file)) and name <= words), "")
-
-
-def _tokenize_file_name(file: str) -> set[str]:
-    """The words of a file's name, without folder and extension, which many files share."""
-    tokens = text.tokenize(evidence.extract_file_stem(file))
-    return set(tokens[:-1] or tokens)

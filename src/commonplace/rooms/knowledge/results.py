@@ -13,7 +13,8 @@ from commonplace.rooms.knowledge.excerpts import (
     fit_excerpt,
     truncate_line,
 )
-from commonplace.rooms.knowledge.recall import RecalledItem, explain_match
+from commonplace.rooms.knowledge.match_reason import explain_match
+from commonplace.rooms.knowledge.recall import RecalledItem
 from commonplace.search.find import Question
 from commonplace.search.source import SearchSource
 

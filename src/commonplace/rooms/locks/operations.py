@@ -213,9 +213,12 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
         call.subject = store.format_file_names(released_names)
         call.emit(FILES_RELEASED, files=released_names)
         notified = await waiters.notify_waiters_of_project(call.tx, call.project, call.now)
+    still_held = [lease.name for lease in held if lease not in released and lease.blocks_others(now)]
+    if not still_held:
+        await waiters.drop_wanted_notices(call.tx, call.own_session)
     return UnlockFilesReply(
         released=released_names,
-        still_held=[lease.name for lease in held if lease not in released and lease.blocks_others(now)],
+        still_held=still_held,
         not_held=[
             shorten_path(path)
             for path, found in named.items()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
+from commonplace.named_notices import delete_notices_by_prefix
 from commonplace.notice import shorten_line
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
@@ -17,6 +18,7 @@ _MAX_WAITERS = 200
 _MAX_FILES_NAMED = 5
 _MAX_HOLDERS_TOLD = 20
 _MAX_REASON_CHARACTERS = 80
+_WANTED_PREFIX = "wanted_"
 
 
 def waiting_ends_at(leases: Iterable[Lease]) -> int:
@@ -59,7 +61,13 @@ async def notify_holders(
             text,
         )
         if pending is None:
-            await activity.notify_sessions(tx, session.project, [holder], text, now)
+            await activity.notify_sessions(tx, session.project, [holder], text, now, _WANTED_PREFIX)
+
+
+async def drop_wanted_notices(tx: Tx, session: AgentSession) -> None:
+    """The session holds no lock any more: it need not be told that somebody wants its files."""
+    if session.has_notice:
+        await delete_notices_by_prefix(tx, session, _WANTED_PREFIX)
 
 
 async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) -> None:

@@ -11,7 +11,11 @@ from commonplace.rooms.agents.model import AGENT_STALE_AFTER
 from commonplace.rooms.backlog.claims import release_claims_of_session
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.locks.waiters import delete_waiters_of_session, notify_waiters_of_project
+from commonplace.rooms.locks.waiters import (
+    delete_waiters_of_session,
+    drop_wanted_notices,
+    notify_waiters_of_project,
+)
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.events import SESSION_ENDED
 from commonplace.rooms.work import store as work
@@ -25,6 +29,7 @@ async def release_holdings(call: Call, session: AgentSession, handoff_id: str = 
     now = await call.tx.clock()
     released = await locks.release_leases_of_session(call.tx, session.project, session.id, now)
     await delete_waiters_of_session(call.tx, session.project, session.id)
+    await drop_wanted_notices(call.tx, session)
     await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
     call.emit(SESSION_ENDED, project=session.project, agent=session.agent, handoff_id=handoff_id)
     if released:

@@ -1,0 +1,31 @@
+"""What agents are told of an item: that it is theirs, that it is closed, what blocks it. `edits.py` tells them."""
+
+from collections.abc import Sequence
+
+from commonplace.store.database import Row
+
+
+def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
+    """What the assignee of an item is told; of a blocked one also that it cannot begin."""
+    assigned = f"{agent} assigned {row['id']} to you: {row['title']}"
+    if not blocked_by:
+        return assigned
+    return f"{assigned} (blocked by {', '.join(blocked_by)}; you are told when it is free)"
+
+
+def tell_closing(closed: Row, unblocked: Sequence[Row]) -> dict[str, str]:
+    """What each agent is told of a closing: the items of theirs that it unblocked, or that they filed it."""
+    news = {closed["created_by"]: "You filed it."}
+    for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked}):
+        names = [
+            f"{item['id']} ({item['title']})"
+            for item in unblocked
+            if agent == (item["assigned_to"] or item["created_by"])
+        ]
+        news[agent] = f"Unblocked: {', '.join(names)}."
+    return news
+
+
+def describe_blocker(row: Row) -> str:
+    owner = f"{row['status']}, {row['assigned_to']}" if row["assigned_to"] else f"{row['status']}, unassigned"
+    return f"{row['id']} '{row['title']}' ({owner})"
