@@ -228,7 +228,6 @@ async def test_get_by_id_gives_the_whole_document_with_versions_and_links(team):
         "links": {
             "derived_from": [first["id"]],
             "cites": [{"place": "db/pool.py:12@abcdef1", "state": "unchecked"}],
-            "files": ["db/pool.py:12@abcdef1"],
         },
         "warning": "not reviewed yet",
     }
