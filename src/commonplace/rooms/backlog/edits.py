@@ -129,6 +129,12 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
     return {"depends_on": (model.encode_texts(current), model.encode_texts(dependencies))}
 
 
+async def announce_edit(call: Call, before: Row, after: Row) -> ItemEffects:
+    """Tell the agents whom an edit concerns."""
+    closing = await announce_closing(call, before, after)
+    return closing + await notify_assignees(call, before["assigned_to"], after)
+
+
 async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
     """If this edit closed the item, tell the agents of what it unblocked, who waits for it and who filed it."""
     if before["closed"] or not after["closed"]:

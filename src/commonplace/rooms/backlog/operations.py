@@ -150,8 +150,7 @@ async def update_backlog_item(
         await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
     )
     edited = await edits.edit_item(call, row, edits_wanted | claim_edits, dependencies)
-    effects = await edits.announce_closing(call, row, edited)
-    effects += await edits.notify_assignees(call, row["assigned_to"], edited)
+    effects = await edits.announce_edit(call, row, edited)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
     item = await edits.render_item(call, moved)
