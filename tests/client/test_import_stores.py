@@ -266,4 +266,4 @@ def test_guidelines_of_a_mongodb_export_are_read_and_inactive_ones_left_out(tmp_
     file.write_text(json.dumps(records) if as_array else "\n".join(map(json.dumps, records)))
     skips = Skips()
     assert [(note.title, note.project) for note in list_path(file, skips)] == [("Guideline: tests", "shop")]
-    assert skips.reasons == ["1 records are not guidelines", "it is not active"]
+    assert skips.reasons == ["1 records are neither guidelines nor checklists", "it is not active"]

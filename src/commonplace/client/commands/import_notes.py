@@ -10,7 +10,7 @@ from commonplace import errors
 from commonplace.client.commands import import_workspaces, sync
 from commonplace.client.commands.import_report import ImportReport
 from commonplace.client.day_zero import note_sources
-from commonplace.client.day_zero.found_note import FoundNote, FoundTask, clean_tags
+from commonplace.client.day_zero.found_note import Found, FoundChecklist, FoundNote, FoundTask, clean_tags
 from commonplace.client.day_zero.work_folders import list_repositories
 from commonplace.client.day_zero.workspace_tree import is_workspace_tree
 from commonplace.client.install.machine import this_machine
@@ -20,7 +20,8 @@ from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 _LISTED_TASKS = 100
-_NOTE, _TASK = "note", "backlog item"
+_NOTE, _TASK, _CHECKLIST = "note", "backlog item", "checklist"
+_NOUNS: dict[type[Found], str] = {FoundNote: _NOTE, FoundTask: _TASK, FoundChecklist: _CHECKLIST}
 
 
 def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
     own = project_of_folder(machine.project_folder)
     exit_code = _import_transcripts(arguments, report) if arguments.everything else 0
     found = list(_list_found(arguments, machine.home, machine.project_folder, report))
-    by_project: dict[str, list[FoundNote | FoundTask]] = {}
+    by_project: dict[str, list[Found]] = {}
     for each in found:
         by_project.setdefault(arguments.project or each.project or own, []).append(each)
     if arguments.dry_run:
@@ -57,16 +58,16 @@ def _import_transcripts(arguments: argparse.Namespace, report: ImportReport) -> 
         return 0
 
 
-def _print_found(by_project: Mapping[str, Sequence[FoundNote | FoundTask]], report: ImportReport) -> None:
+def _print_found(by_project: Mapping[str, Sequence[Found]], report: ImportReport) -> None:
     for project, items in by_project.items():
         for item in items:
             print(f"{item.source:22}{project:20}{item.title[:60]:62}{item.origin}")
-            report.count_stored(_TASK if isinstance(item, FoundTask) else _NOTE)
+            report.count_stored(_NOUNS[type(item)])
 
 
 def _list_found(
     arguments: argparse.Namespace, home: Path, repository: Path, report: ImportReport
-) -> Iterator[FoundNote | FoundTask]:
+) -> Iterator[Found]:
     if arguments.path:
         path = Path(arguments.path).expanduser()
         if not path.exists():
@@ -83,7 +84,7 @@ def _list_found(
 
 def _list_repository(
     arguments: argparse.Namespace, home: Path, folder: Path, report: ImportReport
-) -> Iterator[FoundNote | FoundTask]:
+) -> Iterator[Found]:
     yield from note_sources.list_repository_notes(folder, report.skip)
     yield from note_sources.list_claude_memories(home, folder, report.skip)
     if arguments.everything:
@@ -93,7 +94,7 @@ def _list_repository(
 
 
 def _store_found(
-    items: Sequence[FoundNote | FoundTask], project: str, call_operation: CallOperation, report: ImportReport
+    items: Sequence[Found], project: str, call_operation: CallOperation, report: ImportReport
 ) -> None:
     """One session for all of a project."""
     started = call_operation(
@@ -108,6 +109,7 @@ def _store_found(
     before = report.stored[_NOTE]
     _store_notes([item for item in items if isinstance(item, FoundNote)], project, call, report)
     _add_tasks([item for item in items if isinstance(item, FoundTask)], project, call, report)
+    _create_checklists([item for item in items if isinstance(item, FoundChecklist)], project, call, report)
     call("memory_end_session", {"summary": f"Imported {report.stored[_NOTE] - before} notes"})
 
 
@@ -147,6 +149,25 @@ def _add_tasks(tasks: Sequence[FoundTask], project: str, call: CallOperation, re
         if blockers:
             own = ids[clean_tags((task.key,))[0]]
             call("memory_update_backlog_item", {"item_id": own, "depends_on": blockers})
+
+
+def _create_checklists(
+    checklists: Sequence[FoundChecklist], project: str, call: CallOperation, report: ImportReport
+) -> None:
+    """A list whose name exists is left as it is."""
+    for checklist in checklists:
+        created = checklist.to_arguments(project)
+        try:
+            call("memory_checklist", created)
+            for index, item in enumerate(checklist.items):
+                if item.is_done:
+                    checked = {"action": "check", "name": created["name"], "project": project}
+                    call("memory_checklist", checked | {"item_index": index, "notes": item.format_notes()})
+            report.count_stored(_CHECKLIST)
+        except errors.Duplicate:
+            report.count_stored("")
+        except errors.Refusal as refusal:
+            report.skip(checklist.origin, refusal.message)
 
 
 def _list_known_tasks(source: str, project: str, call: CallOperation) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""What somebody wrote down before there was a server, and where it was: a note becomes a document, a task a backlog item."""
+"""What somebody wrote down before there was a server, and where it was: a note becomes a document, a task a backlog item,
+a checklist a checklist.
+"""
 
 import re
 from dataclasses import dataclass
@@ -7,6 +9,8 @@ MAX_TITLE_CHARACTERS = 200
 MAX_TEXT_CHARACTERS = 45_000
 _MAX_TAGS = 10
 _MAX_TAG_CHARACTERS = 50
+_MAX_ITEM_CHARACTERS = 1000
+_MAX_NOTE_CHARACTERS = 2000
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 _FRONT_TAGS = re.compile(r"^tags:\s*\[(.*?)\]\s*$|^tags:\s*\n((?:\s*- .+\n?)+)", re.MULTILINE)
@@ -64,6 +68,45 @@ class FoundTask:
             "tags": ["import", f"from-{self.source}", *clean_tags((self.key,)), *clean_tags(self.tags)],
         }
         return arguments
+
+
+@dataclass(frozen=True)
+class FoundChecklistItem:
+    text: str
+    is_done: bool
+    checked_by: str = ""
+    notes: str = ""
+
+    def format_notes(self) -> str:
+        """The notes of the check, with who checked it before the import."""
+        checked = (
+            f"checked by {self.checked_by} before the import" if self.is_done and self.checked_by else ""
+        )
+        return "; ".join(part for part in (self.notes, checked) if part)[:_MAX_NOTE_CHARACTERS]
+
+
+@dataclass(frozen=True)
+class FoundChecklist:
+    """A second run knows it by its name, which is unique in a project."""
+
+    source: str
+    origin: str
+    title: str
+    items: tuple[FoundChecklistItem, ...]
+    project: str = ""
+
+    def to_arguments(self, project: str) -> dict[str, object]:
+        """The arguments of memory_checklist that create it, with all items unchecked."""
+        texts = [item.text[:_MAX_ITEM_CHARACTERS] for item in self.items]
+        return {
+            "action": "create",
+            "name": self.title[:MAX_TITLE_CHARACTERS],
+            "items": texts,
+            "project": project,
+        }
+
+
+Found = FoundNote | FoundTask | FoundChecklist
 
 
 def clean_tags(tags: tuple[str, ...]) -> list[str]:

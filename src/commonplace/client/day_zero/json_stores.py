@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client.day_zero import mongo_dumps
-from commonplace.client.day_zero.found_note import FoundNote, FoundTask
+from commonplace.client.day_zero.found_note import Found, FoundNote, FoundTask
 
 OnSkip = Callable[[str, str], None]
-Found = FoundNote | FoundTask
 
 _BEADS_PRIORITIES = ("critical", "high", "medium", "low", "low")
 _BEADS_OPEN = frozenset({"open", "in_progress", "blocked", "deferred", "hooked", "pinned"})
@@ -24,11 +23,11 @@ def list_json_store(path: Path, on_skip: OnSkip) -> Iterator[Found]:
         yield from list_agentmemory(path, exported, on_skip)
         return
     if array := mongo_dumps.parse_export(text):
-        yield from mongo_dumps.list_guidelines(str(path), array, on_skip)
+        yield from mongo_dumps.list_records(str(path), array, on_skip)
         return
     records = list(_parse_lines(path, text, on_skip))
-    if any(mongo_dumps.is_guideline(record) for _, record in records):
-        yield from mongo_dumps.list_guidelines(str(path), [record for _, record in records], on_skip)
+    if any(mongo_dumps.is_known_record(record) for _, record in records):
+        yield from mongo_dumps.list_records(str(path), [record for _, record in records], on_skip)
         return
     if any("title" in record and ("status" in record or "issue_type" in record) for _, record in records):
         yield from list_beads(path, [record for _, record in records], on_skip)

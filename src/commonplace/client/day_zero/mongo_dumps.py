@@ -1,70 +1,66 @@
-"""The MongoDB half of mcp-shared-memory, as `mongodump --out DIR` or `mongoexport` writes it: its guidelines.
+"""The MongoDB half of mcp-shared-memory, as `mongodump` or `mongoexport` writes it: its guidelines and checklists.
 
-A guideline becomes a document, not a rule: who may set rules decides that again. Mail, locks, agents and keys are counted.
+A guideline becomes a document, not a rule: who may set rules decides that again. Mail, locks, agents and keys are
+counted. `bson_documents.py` decodes the files.
 """
 
 import gzip
 import json
-import struct
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from commonplace.client.day_zero.found_note import FoundNote
+from commonplace.client.day_zero import bson_documents
+from commonplace.client.day_zero.found_note import FoundChecklist, FoundChecklistItem, FoundNote
 
 OnSkip = Callable[[str, str], None]
+Record = Mapping[str, Any]
 
+_SOURCE = "shared-memory"
 _GUIDELINE_FIELDS = frozenset({"name", "rule", "scope"})
+_CHECKLIST_FIELDS = frozenset({"name", "project", "items"})
 _EVERY_PROJECT = "global"
 _SHARED_PROJECT = "shared"
 _SUFFIXES = (".bson", ".bson.gz")
-# Types of BSON with a fixed size, and how to unpack them: double, bool, date, int32, timestamp, int64.
-_FIXED_TYPES = {0x01: "<d", 0x08: "<?", 0x09: "<q", 0x10: "<i", 0x11: "<Q", 0x12: "<q"}
-_STRING_TYPES = (0x02, 0x0D, 0x0E)
-_DOCUMENT, _ARRAY, _BINARY, _OBJECT_ID, _NULL = 0x03, 0x04, 0x05, 0x07, 0x0A
-_OBJECT_ID_BYTES = 12
+_GZIP_MAGIC = b"\x1f\x8b"
+_MAX_BYTES = 8 * 1024**3
+_UNREADABLE = (OSError, EOFError, ValueError, zlib.error)
 
 
 def is_dump(path: Path) -> bool:
     if path.is_dir():
         return any(path.rglob("*.bson")) or any(path.rglob("*.bson.gz"))
-    return path.name.endswith(_SUFFIXES)
+    return path.name.endswith(_SUFFIXES) or _is_archive(path)
 
 
-def list_dump(path: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
+def list_dump(path: Path, on_skip: OnSkip) -> Iterator[FoundNote | FoundChecklist]:
     files = (
         sorted(file for file in path.rglob("*") if file.name.endswith(_SUFFIXES)) if path.is_dir() else [path]
     )
     for file in files:
+        records: list[Record] = []
         try:
-            content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-            records = list(_decode_documents(content))
-        except (OSError, EOFError, ValueError, struct.error, IndexError) as broken:
+            with _BoundedFile(file) as stream:
+                others = _collect_records(_read_file(file, stream), records)
+        except _UNREADABLE as broken:
             on_skip(str(file), f"cannot be read ({broken})")
-            continue
-        yield from list_guidelines(str(file), records, on_skip)
-
-
-def is_guideline(record: Mapping[str, Any]) -> bool:
-    return record.keys() >= _GUIDELINE_FIELDS
-
-
-def list_guidelines(origin: str, records: list[dict[str, Any]], on_skip: OnSkip) -> Iterator[FoundNote]:
-    others = sum(not is_guideline(record) for record in records)
-    if others:
-        on_skip(origin, f"{others} records are not guidelines")
-    for record in filter(is_guideline, records):
-        name, rule, scope = (str(record[field]).strip() for field in ("name", "rule", "scope"))
-        if record.get("active") is False:
-            on_skip(f"{origin}: {name}", "it is not active")
-        elif not rule:
-            on_skip(f"{origin}: {name}", "it has no text")
         else:
-            project = _SHARED_PROJECT if scope == _EVERY_PROJECT else scope
-            title = f"Guideline: {name}"
-            yield FoundNote(
-                "shared-memory", f"{origin}: {name}", title, rule, "pattern", ("guideline",), project
-            )
+            _report_others(str(file), others, on_skip)
+        yield from _list_known(str(file), records, on_skip)
+
+
+def list_records(
+    origin: str, records: Iterable[Record], on_skip: OnSkip
+) -> Iterator[FoundNote | FoundChecklist]:
+    known: list[Record] = []
+    _report_others(origin, _collect_records(records, known), on_skip)
+    yield from _list_known(origin, known, on_skip)
+
+
+def is_known_record(record: Record) -> bool:
+    return record.keys() >= _GUIDELINE_FIELDS or record.keys() >= _CHECKLIST_FIELDS
 
 
 def parse_export(text: str) -> list[dict[str, Any]]:
@@ -76,43 +72,97 @@ def parse_export(text: str) -> list[dict[str, Any]]:
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def _decode_documents(content: bytes) -> Iterator[dict[str, Any]]:
-    position = 0
-    while position < len(content):
-        document, position = _decode_document(content, position)
-        yield document
+class _BoundedFile:
+    """A file, decompressed if it is compressed, that fails once it is larger than a dump can be."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: BufferedIOBase = gzip.GzipFile(path) if _is_compressed(path) else path.open("rb")
+        self._left = _MAX_BYTES
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_fault: object) -> None:
+        self._file.close()
+
+    def read(self, size: int, /) -> bytes:
+        self._left -= size
+        if self._left < 0:
+            raise ValueError(f"larger than {_MAX_BYTES // 1024**3} GB")
+        return self._file.read(size)
 
 
-def _decode_document(content: bytes, position: int) -> tuple[dict[str, Any], int]:
-    (length,) = struct.unpack_from("<i", content, position)
-    end = position + length
-    if length < len("....0") or end > len(content):
-        raise ValueError("the file ends inside a document")
-    position += 4
-    fields: dict[str, Any] = {}
-    while content[position]:
-        kind, name_end = content[position], content.index(0, position + 1)
-        name = content[position + 1 : name_end].decode("utf-8", "replace")
-        fields[name], position = _decode_value(kind, content, name_end + 1)
-    return fields, end
+def _is_compressed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
 
 
-def _decode_value(kind: int, content: bytes, position: int) -> tuple[Any, int]:
-    if form := _FIXED_TYPES.get(kind):
-        return struct.unpack_from(form, content, position)[0], position + struct.calcsize(form)
-    if kind in (_DOCUMENT, _ARRAY):
-        fields, end = _decode_document(content, position)
-        return (list(fields.values()) if kind == _ARRAY else fields), end
-    if kind == _NULL:
-        return None, position
-    if kind == _OBJECT_ID:
-        end = position + _OBJECT_ID_BYTES
-        return content[position:end].hex(), end
-    (length,) = struct.unpack_from("<i", content, position)
-    if kind in _STRING_TYPES:
-        end = position + 4 + length
-        return content[position + 4 : end - 1].decode("utf-8", "replace"), end
-    if kind == _BINARY:
-        end = position + 5 + length
-        return content[position + 5 : end], end
-    raise ValueError(f"a value of type {kind}")
+def _is_archive(path: Path) -> bool:
+    try:
+        with _BoundedFile(path) as stream:
+            return stream.read(len(bson_documents.ARCHIVE_MAGIC)) == bson_documents.ARCHIVE_MAGIC
+    except _UNREADABLE:
+        return False
+
+
+def _read_file(path: Path, stream: _BoundedFile) -> Iterator[Record]:
+    if path.name.endswith(_SUFFIXES):
+        return bson_documents.read_documents(stream)
+    return (archived.document for archived in bson_documents.read_archive(stream))
+
+
+def _collect_records(records: Iterable[Record], known: list[Record]) -> int:
+    """Keep those that are imported; what a broken file had before its fault is kept too. Returns how many others."""
+    others = 0
+    for record in records:
+        if is_known_record(record):
+            known.append(record)
+        else:
+            others += 1
+    return others
+
+
+def _report_others(origin: str, count: int, on_skip: OnSkip) -> None:
+    if count:
+        on_skip(origin, f"{count} records are neither guidelines nor checklists")
+
+
+def _list_known(
+    origin: str, records: Iterable[Record], on_skip: OnSkip
+) -> Iterator[FoundNote | FoundChecklist]:
+    for record in records:
+        if record.keys() >= _GUIDELINE_FIELDS:
+            yield from _read_guideline(origin, record, on_skip)
+        else:
+            yield from _read_checklist(origin, record, on_skip)
+
+
+def _read_guideline(origin: str, record: Record, on_skip: OnSkip) -> Iterator[FoundNote]:
+    name, rule, scope = (str(record[field]).strip() for field in ("name", "rule", "scope"))
+    if record.get("active") is False:
+        on_skip(f"{origin}: {name}", "it is not active")
+    elif not rule:
+        on_skip(f"{origin}: {name}", "it has no text")
+    else:
+        project = _SHARED_PROJECT if scope == _EVERY_PROJECT else scope
+        title = f"Guideline: {name}"
+        yield FoundNote(_SOURCE, f"{origin}: {name}", title, rule, "pattern", ("guideline",), project)
+
+
+def _read_checklist(origin: str, record: Record, on_skip: OnSkip) -> Iterator[FoundChecklist]:
+    name, project = (str(record[field]).strip() for field in ("name", "project"))
+    listed = record["items"] if isinstance(record["items"], list) else []
+    items = [
+        FoundChecklistItem(
+            str(item["text"]).strip(),
+            item.get("done") is True,
+            str(item.get("checked_by") or ""),
+            str(item.get("notes") or ""),
+        )
+        for item in listed
+        if isinstance(item, Mapping) and str(item.get("text") or "").strip()
+    ]
+    if items:
+        yield FoundChecklist(_SOURCE, f"{origin}: {name}", name, tuple(items), project)
+    else:
+        on_skip(f"{origin}: {name}", "the checklist has no items")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from commonplace.client.day_zero import mongo_dumps
-from commonplace.client.day_zero.found_note import FoundNote, FoundTask, parse_markdown
+from commonplace.client.day_zero.found_note import Found, FoundNote, parse_markdown
 from commonplace.client.day_zero.json_stores import list_json_store
 from commonplace.client.day_zero.sqlite_stores import is_sqlite_file, list_sqlite_store
 from commonplace.client.git.git_program import GitFailed, run_git
@@ -63,7 +63,7 @@ def list_markdown(path: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
             yield from _read_note("markdown", file, path, on_skip)
 
 
-def list_known_stores(home: Path, repository: Path, on_skip: OnSkip) -> Iterator[FoundNote | FoundTask]:
+def list_known_stores(home: Path, repository: Path, on_skip: OnSkip) -> Iterator[Found]:
     """Stores of other programs at their usual places: claude-mem's notes about this repository, and its beads."""
     claude_mem, beads = home / ".claude-mem/claude-mem.db", repository / ".beads/issues.jsonl"
     if claude_mem.is_file():
@@ -74,7 +74,7 @@ def list_known_stores(home: Path, repository: Path, on_skip: OnSkip) -> Iterator
         yield from list_json_store(beads, on_skip)
 
 
-def list_path(path: Path, on_skip: OnSkip) -> Iterator[FoundNote | FoundTask]:
+def list_path(path: Path, on_skip: OnSkip) -> Iterator[Found]:
     """What a person names: the store of another program, or Markdown."""
     if path.is_dir() and (path / "chroma.sqlite3").is_file():
         yield from list_sqlite_store(path / "chroma.sqlite3", on_skip)

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from commonplace.client.day_zero.found_note import FoundNote, FoundTask
+from commonplace.client.day_zero.found_note import Found, FoundNote, FoundTask
 
 OnSkip = Callable[[str, str], None]
-Found = FoundNote | FoundTask
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _BUSY_SECONDS = 5
