@@ -2,7 +2,8 @@
 
 Four stories, each on an empty home folder and an empty data folder: a first answer, two agents of different makers, a
 team server with TLS and keys, and a restored backup. Each prints its seconds and its commands, and fails if something
-is not as a person would expect. `--program PATH` tries another installation, such as that of a wheel.
+is not as a person would expect. `--program PATH` tries another installation, such as that of a wheel; `--agents` tells
+the second story with the programs themselves, which npm installs (`newcomer_agents.py`).
 """
 
 import argparse
@@ -150,6 +151,15 @@ def two_makers(program: list[str], folder: Path) -> int:
     return person.commands
 
 
+def two_programs(program: list[str], folder: Path) -> int:
+    """The same with Claude Code and Codex themselves."""
+    from newcomer_agents import tell_story  # noqa: PLC0415 - needs packages of development
+
+    person = Person(program, folder / "ann")
+    with person.serve("--port", "0", "--data", str(folder / "store")) as url:
+        return person.commands + tell_story(program, url, folder, require)
+
+
 def team_server(program: list[str], folder: Path) -> int:
     """A server with keys behind TLS, used from another machine with nothing but its address, a key and a certificate."""
     admin = Person(program, folder / "server")
@@ -242,5 +252,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", help="the `commonplace` to try (this clone's)")
     parser.add_argument("--only", default="", metavar="WORDS", help="stories whose title has these words")
+    parser.add_argument(
+        "--agents", action="store_true", help="tell the second story with Claude Code and Codex from npm"
+    )
     given = parser.parse_args()
+    if given.agents:
+        from newcomer_agents import install_programs
+
+        install_programs()
+        STORIES["two agents of different makers"] = two_programs
     main([given.program] if given.program else [sys.executable, "-P", "-m", "commonplace"], given.only)

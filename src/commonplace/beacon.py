@@ -5,6 +5,7 @@ The server writes it when it starts and removes it when it stops. Clients read i
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,21 @@ def read_beacon(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return beacon if isinstance(beacon, dict) else {}
+
+
+if sys.platform == "win32":
+
+    def is_process_alive(pid: int) -> bool:
+        """On Windows signal 0 would end the process, so only a refused connection shows that it has ended."""
+        return pid > 0
+else:
+
+    def is_process_alive(pid: int) -> bool:
+        """A killed server leaves its beacon behind, and another program may have its port by now."""
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True

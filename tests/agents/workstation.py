@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,6 +102,8 @@ class Workstation:
     key: str = ""
     hook_settings: dict[str, str] = field(default_factory=dict)
     """Settings of the hooks that differ from the defaults, by the end of their variable."""
+    command: Sequence[str] = (str(Path(sys.executable).with_name("commonplace")),)
+    """The `commonplace` that the person runs."""
     windows: list[RunningWindow] = field(default_factory=list)
     terminals: list[Terminal] = field(default_factory=list)
 
@@ -175,7 +177,7 @@ class Workstation:
 
     def _run_commonplace(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(Path(sys.executable).with_name("commonplace")), *words],
+            [*self.command, *words],
             cwd=self.repository,
             env=self.environment,
             capture_output=True,

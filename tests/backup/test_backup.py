@@ -50,7 +50,7 @@ async def read_transcript(team: Team, full_store: FullStore) -> bytes:
 async def test_move_to_a_store_of_either_kind_keeps_every_row(
     full_store: FullStore, target: Settings, tmp_path: Path, clock: HandClock
 ):
-    await fill_empty_tables(full_store)
+    await fill_empty_tables(full_store.database, full_store.settings)
     file = await back_up(full_store.settings, tmp_path / "team.tar.zst")
     before = await digest_store(full_store.settings)
     assert {name for name, digest in before.items() if not digest.rows} == set()

@@ -6,7 +6,7 @@ import signal
 import time
 
 from commonplace import config, errors
-from commonplace.beacon import read_beacon
+from commonplace.beacon import is_process_alive, read_beacon
 from commonplace.data_folder import find_holder
 
 _STOP_SECONDS = 30
@@ -17,7 +17,7 @@ _SHOWN_SECONDS = 1.5
 def run(arguments: argparse.Namespace) -> int:
     folder = config.read_settings({"data": arguments.data}).data
     pid = find_holder(folder) or read_beacon(folder).get("pid")
-    if not pid or not _is_alive(pid):
+    if not pid or not is_process_alive(pid):
         print(f"No server runs on {folder}.")
         return 0
     try:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _wait_until_stopped(pid: int) -> None:
     """A server finishes the calls that it has begun, so it may take a moment."""
     started = shown = time.monotonic()
-    while _is_alive(pid):
+    while is_process_alive(pid):
         now = time.monotonic()
         if now - started > _STOP_SECONDS:
             raise errors.Unavailable(
@@ -48,13 +48,3 @@ def _wait_until_stopped(pid: int) -> None:
             shown = now
             print("still stopping", flush=True)
         time.sleep(_POLL_SECONDS)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,12 +1,10 @@
 """Where the server is: at a given address, or at the address in the beacon of a data folder, started if needed."""
 
-import os
-import sys
 import time
 from pathlib import Path
 from typing import Final, Protocol
 
-from commonplace.beacon import read_beacon
+from commonplace.beacon import is_process_alive, read_beacon
 from commonplace.client.kept_http import ConnectionFailed, KeptConnection
 from commonplace.client.proxy.message import UNAVAILABLE, RpcRefusal
 
@@ -65,7 +63,7 @@ class FolderServer:
     def running_url(self) -> str | None:
         beacon = read_beacon(self._folder)
         url, pid = beacon.get("url"), beacon.get("pid")
-        return str(url) if url and isinstance(pid, int) and _is_process_alive(pid) else None
+        return str(url) if url and isinstance(pid, int) and is_process_alive(pid) else None
 
     def mark_lost(self, url: str) -> None:
         if self._known_url == url:
@@ -120,21 +118,3 @@ class FolderServer:
                 raise RpcRefusal(UNAVAILABLE, f"The server could not be started. {server.last_error()}")
             time.sleep(_POLL_SECONDS)
         raise RpcRefusal(UNAVAILABLE, f"The server did not start in time; see {server.log}.")
-
-
-if sys.platform == "win32":
-
-    def _is_process_alive(pid: int) -> bool:
-        """On Windows signal 0 would end the process, so only a refused connection shows that it has ended."""
-        return pid > 0
-else:
-
-    def _is_process_alive(pid: int) -> bool:
-        """A killed server leaves its beacon behind, and another program may have its port by now."""
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
