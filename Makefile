@@ -86,7 +86,7 @@ citus: develop ## every room and the store suite on Citus; DSN=postgresql://user
 agents: develop ## the real agent programs, installed from npm, against a scripted model
 	$(BIN)/python -m pytest -n 0 -rs tests/agents --agents $(ARGS)
 
-newcomer: develop ## what somebody new does in the first hour, as scripts: seconds and commands; ARGS="--program PATH"
+newcomer: develop ## what somebody new does in the first hour, as scripts: seconds and commands; ARGS="--program PATH", or --agents: with Claude Code and Codex from npm
 	$(BIN)/python tools/newcomer.py $(ARGS)
 
 browser: develop ## the web page in a headless Chromium, which is installed where apt-get can; screenshots to docs/images/page

@@ -77,7 +77,7 @@ def _share_handoff(station: Workstation, require: Require) -> None:
     """Codex is told of Claude's handoff when it starts, opens it, and edits the file that is free now."""
     codex = station.run(
         CODEX,
-        "next codex",
+        "next",
         _open_handoff,
         *CODEX.edit(station.cart, "total = 1", "total = 2"),
         Say("Done."),
