@@ -1,6 +1,7 @@
 """Random input for what parses texts of strangers: only refusals come out, and none costs a second."""
 
 import contextlib
+import io
 import json
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 from fuzz_values import HOSTILE_TEXTS, ValueMaker, encode_json
 
 from commonplace import errors, masking, sqlguard
+from commonplace.client.day_zero.bson_documents import ARCHIVE_MAGIC, read_archive, read_documents
 from commonplace.client.sync.manifest import read_manifest
 from commonplace.quoting.instruction_texts import is_instruction_like, may_be_instruction_like
 from commonplace.rooms.locks import paths
@@ -22,6 +24,13 @@ STATEMENTS = [
     case["sql"].encode() for case in json.loads((TESTS / "rooms" / "sql_guard_cases.json").read_text())
 ]
 TRANSCRIPTS = [path.read_bytes() for path in sorted((TESTS / "transcripts" / "recorded").glob("*.jsonl"))]
+# A document of MongoDB with texts, numbers, dates, arrays and documents.
+BSON_DOCUMENT = bytes.fromhex(
+    "ac000000075f69640064b7f0c2a1b2c3d4e5f60718026e616d6500060000007465737473000272756c65000a"
+    "00000052756e207468656d2e000273636f70650007000000676c6f62616c00107072696f7269747900320000"
+    "0008616374697665000109757064617465640000a8da769b01000003627900340000000a6b65790004746167"
+    "730024000000023000020000006100013100000000000000f83f1232000000000000010000000000"
+)
 SECRETS = (TESTS / "masking" / "secret_lines.txt").read_bytes().splitlines()
 MANIFEST = {
     "workspace_id": "a-b-c", "machine": "a", "tool": "b", "project": "c",
@@ -59,7 +68,7 @@ def values() -> ValueMaker:
 
 def run_rounds(parse: Callable[[], object], pytestconfig: pytest.Config) -> None:
     """Parse again and again; a refusal is an answer, anything else that is raised is a bug."""
-    seconds = int(pytestconfig.getoption("--fuzz-seconds")) / 7
+    seconds = int(pytestconfig.getoption("--fuzz-seconds")) / 8
     ends, rounds = time.monotonic() + seconds, 0
     while rounds < _SHORT_ROUNDS or time.monotonic() < ends:
         started = time.process_time()
@@ -129,6 +138,19 @@ def test_manifests(values: ValueMaker, pytestconfig: pytest.Config, tmp_path: Pa
         )
         file.write_bytes(values.damage(encode_json(manifest)))
         read_manifest(file)
+
+    run_rounds(read, pytestconfig)
+
+
+def test_bson(values: ValueMaker, pytestconfig: pytest.Config):
+    """A dump that cannot be read is a ValueError, which the import reports."""
+    archive = ARCHIVE_MAGIC + BSON_DOCUMENT + b"\xff" * 4 + BSON_DOCUMENT * 2 + b"\xff" * 4
+
+    def read() -> None:
+        with contextlib.suppress(ValueError):
+            list(read_documents(io.BytesIO(values.damage(BSON_DOCUMENT * 2))))
+        with contextlib.suppress(ValueError):
+            list(read_archive(io.BytesIO(values.damage(archive))))
 
     run_rounds(read, pytestconfig)
 
