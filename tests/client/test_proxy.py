@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import http.client
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -341,7 +343,10 @@ async def test_closed_input_ends_the_proxy_with_its_streams(folder: Path):
 def test_idle_server_ends_by_itself_but_not_while_somebody_is_connected(tmp_path: Path):
     idle = ("--idle-seconds", "1")
     with product.running("--data", str(tmp_path / "used"), *idle) as used:
-        with socket.create_connection(("127.0.0.1", used.port)):
+        # A stream, because a connection that sends no request is closed after some seconds.
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", used.port)) as stream:
+            stream.request("GET", "/events?project=shop")
+            assert stream.getresponse().status == HTTPStatus.OK
             with product.running("--data", str(tmp_path / "unused"), *idle) as unused:
                 assert unused.process.wait(PATIENCE_SECONDS) == 0
             assert used.process.poll() is None
