@@ -181,7 +181,8 @@ async def test_a_spec_that_a_reply_shows_is_not_told_beside_it(team):
     assert "_notice" not in await bob.get_spec(name="pricing")
     await alice.define_spec(name="pricing", version="2.0.0", content="GET /price: amount")
     await alice.define_spec(name="pricing", version="3.0.0", content="GET /price: amount, currency")
-    assert "_notice" in await bob.get_spec(name="pricing", version="1.0.0")
+    (notice,) = (await bob.get_spec(name="pricing", version="1.0.0"))["_notice"]
+    assert '3.0.0 (you read 1.0.0, breaking): +1 -1 lines: "GET /price: amount, currency"' in notice
     await alice.define_spec(name="pricing", version="4.0.0", content="GET /prices")
     assert "_notice" not in await bob.get_spec(name="pricing")
     (notice,) = (await carol.heartbeat())["_notice"]

@@ -1,6 +1,10 @@
 """Who waits for somebody: the one waited for is told, and the wait ends with what it names."""
 
+import asyncio
+
 import pytest
+
+from patience import PATIENCE_SECONDS
 
 
 async def list_blocked(agent):
@@ -152,3 +156,19 @@ async def test_owner_of_what_is_waited_for_sees_it_at_the_next_start(team):
     await wait_for(alice, item)
     started = (await team.agent("bob", token_budget=5000)).started
     assert [(row["agent"], row["waiting_for"]) for row in started["blocking_others"]] == [("alice", item)]
+
+
+async def test_who_waits_for_an_agent_is_told_when_its_last_session_ends(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    second = await team.agent("bob")
+    await alice.update_work(title="Cart", status="blocked", blocked_by="bob")
+    await bob.end_session(summary="Done", handoff_notes="Nothing is open.")
+    assert "_notice" not in await alice.heartbeat()
+    waiting = asyncio.create_task(alice.get_messages(wait_seconds=50))
+    await second.end_session(summary="Done", handoff_notes="Nothing is open.")
+    (notice,) = (await asyncio.wait_for(waiting, PATIENCE_SECONDS))["_notice"]
+    assert notice.startswith("bob ended its session, and your work 'Cart' waits for it.")
+    assert [work["agent"] for work in (await carol.get_active_work())["blocked_agents"]] == ["alice"]
+    assert "_notice" not in await carol.heartbeat()
+    returned = (await team.agent("bob")).started
+    assert len(returned["blocking_others"]) == 1

@@ -82,7 +82,7 @@ async def _find_offers(
         _Offer(
             each.row,
             each.broken,
-            reason + explain_match(each, question),
+            reason + explain_match(each, question) or "weak match",
             question.text,
             each.hit.part,
         )

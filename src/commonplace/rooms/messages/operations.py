@@ -228,7 +228,7 @@ async def _require_mailbox(call: Call, for_instance: str | None) -> str:
     if not await is_project_admin(call.tx, call.project, call.caller, call.agent):
         raise errors.Forbidden(
             "Only a project admin may read another agent's mail.",
-            hint="Omit for_instance to read your own mail.",
+            hint="Omit for_instance to read your own mail. An admin has the tier `admin` in memory_project.",
         )
     return for_instance
 

@@ -19,6 +19,7 @@ from commonplace.rooms.locks.waiters import (
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.events import SESSION_ENDED
 from commonplace.rooms.work import store as work
+from commonplace.rooms.work.waits import announce_departure
 
 _MAX_GENERATIONS = 5
 
@@ -30,7 +31,10 @@ async def release_holdings(call: Call, session: AgentSession, handoff_id: str = 
     released = await locks.release_leases_of_session(call.tx, session.project, session.id, now)
     await delete_waiters_of_session(call.tx, session.project, session.id)
     await drop_wanted_notices(call.tx, session)
-    await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now)
+    live_since = call.now - SESSION_LIVE_MICROSECONDS
+    await store.mark_agent_idle(call.tx, session, live_since, call.now)
+    if not await store.is_name_busy(call.tx, session.project, session.agent, live_since):
+        await announce_departure(call, session)
     call.emit(SESSION_ENDED, project=session.project, agent=session.agent, handoff_id=handoff_id)
     if released:
         await notify_waiters_of_project(call.tx, session.project, call.now)

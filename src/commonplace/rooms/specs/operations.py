@@ -11,7 +11,7 @@ from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.project import is_project_admin
 from commonplace.rooms.specs import model, readers, schemas, store
-from commonplace.rooms.specs.changes import render_spec_changes, summarize_spec_changes
+from commonplace.rooms.specs.changes import render_spec_changes
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
 from commonplace.rooms.specs.search import SPEC_KIND
@@ -58,9 +58,8 @@ async def define_spec(
     stored_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
     stored_schema = schema or latest.get("json_schema", "{}")
     await store.insert_version(call.tx, spec, call.agent, content, stored_schema, stored_tags, call.now)
-    version_row = {"content": content, "json_schema": stored_schema}
-    changes = summarize_spec_changes(latest, version_row) if latest else ""
-    told = await readers.announce_spec(call, spec, previous["version"] if previous else "", changes)
+    text = {"content": content, "json_schema": stored_schema}
+    told = await readers.announce_spec(call, spec, previous["version"] if previous else "", latest, text)
     await readers.record_reader(call, spec, spec)
     call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)

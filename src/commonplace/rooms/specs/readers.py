@@ -11,11 +11,13 @@ from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.clock import format_age
 from commonplace.rooms.specs import model, store
+from commonplace.rooms.specs.changes import summarize_spec_changes
 from commonplace.rooms.specs.store import SpecReader
 from commonplace.rooms.work.waits import end_waits
 from commonplace.store.database import Row
 
 _MAX_SPEC_UPDATES = 10
+_MAX_VERSIONS_COMPARED = 5
 
 
 async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
@@ -47,8 +49,10 @@ class SpecAnnouncement:
     read_before: dict[str, str]
 
 
-async def announce_spec(call: Call, spec: Row, previous: str, changes: str) -> SpecAnnouncement:
-    """End the waits for this spec and tell live sessions of its version, and what changed since the previous one.
+async def announce_spec(call: Call, spec: Row, previous: str, latest: Row, text: Row) -> SpecAnnouncement:
+    """End the waits for this spec and tell live sessions of its version, and what changed since the one they read.
+
+    `latest` is the previous version, empty for a new spec; `text` has content and schema of the new one.
 
     Readers of an earlier version are told of every version. A new spec and a new major version are told to the whole
     project, because others may rely on the spec without having read it.
@@ -59,11 +63,15 @@ async def announce_spec(call: Call, spec: Row, previous: str, changes: str) -> S
         (row["session_project"], row["session"]): row["version"]
         for row in (await store.list_readers(call.tx, spec) if previous else [])
     }
+    changes = {previous: summarize_spec_changes(latest, text)} if previous else {}
     news = (
         ""
         if previous and not model.is_new_major(previous, spec["version"])
-        else _format_news(call, spec, previous, changes)
+        else _format_news(call, spec, previous, changes.get(previous, ""))
     )
+    for version in sorted(set(versions.values()) - {previous})[:_MAX_VERSIONS_COMPARED]:
+        if old := await store.load_version(call.tx, spec, version):
+            changes[version] = summarize_spec_changes(old, text)
     projects = {project for project, _ in versions} | ({call.project} if news else set())
     told = dict.fromkeys(unblocked, "")
     for project in sorted(projects):
@@ -85,7 +93,7 @@ async def _notify_project(
     project: str,
     versions: Mapping[tuple[str, str], str],
     news: str,
-    changes: str,
+    changes: Mapping[str, str],
     but: Collection[str],
 ) -> dict[str, str]:
     """Tell this project's live sessions, except those of agents in `but`; return the agents, and what each had read."""
@@ -97,9 +105,10 @@ async def _notify_project(
         text = news if project == call.project else ""
         if read:
             breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""
+            lines = f": {changes[read]}" if read in changes else ""
             text = (
-                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}):"
-                f" {changes}. memory_get_spec shows what changed."
+                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}){lines}."
+                " memory_get_spec shows what changed."
             )
         if read:
             agents[row["agent"]] = read

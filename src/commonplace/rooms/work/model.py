@@ -240,6 +240,14 @@ def format_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> 
     return f"{agent} waits for {awaited}: '{wait['title']}' is blocked{reason}. {_explain_end(agent, wait, targets)}"
 
 
+def format_departure(agent: str, title: str) -> str:
+    """Write the notice for who waits for an agent whose last session has ended."""
+    return (
+        f"{agent} ended its session, and your work '{title}' waits for it. Its next session is shown that you wait;"
+        " to go on without it, report status='in_progress'."
+    )
+
+
 def _explain_end(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> str:
     kinds = {row["kind"] for row in targets}
     ends = []

@@ -7,6 +7,7 @@ those things call `end_waits` when one of them happens. The SQL is in `store.py`
 from collections.abc import Collection, Mapping, Sequence
 
 from commonplace import activity
+from commonplace.activity import AgentSession
 from commonplace.call import Call
 from commonplace.rooms.work import model, store
 from commonplace.rooms.work.events import WORK_UNBLOCKED
@@ -76,6 +77,15 @@ async def end_waits_for_message(
         if row["agent"] in recipients and (is_awaited or reply_to in model.list_awaited_names(row)):
             unblocked.append((row, f"{call.agent} wrote to you: your work '{row['title']}' no longer waits."))
     return await _unblock_work(call, project, unblocked)
+
+
+async def announce_departure(call: Call, session: AgentSession) -> None:
+    """Tell who waits for this agent that its session has ended; the work stays blocked."""
+    project, agent = session.project, session.agent
+    for row in await store.list_waiting_work(call.tx, project):
+        if row["agent"] != agent and agent in model.list_awaited_names(row):
+            text = model.format_departure(agent, row["title"])
+            await activity.notify_sessions(call.tx, project, [row["session"]], text, call.now)
 
 
 async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row, str]]) -> list[str]:
