@@ -78,8 +78,7 @@ def project_from_session_id(session_id: str) -> str:
     return session_id[:length]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSession:
+class LoadedSession(msgspec.Struct, frozen=True):
     """A session, the rows of the reads that were asked with it, and the store's time then (0 without reads)."""
 
     session: AgentSession

@@ -1,7 +1,6 @@
 """What a call returns: the reply of its operation, and what rides beside it: notices, suggestions, verified authors."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,8 +12,7 @@ from commonplace.quoting.marks import mark_notice, mark_reply
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     reply: Any
     notices: list[str]
     project: str = access.SHARED

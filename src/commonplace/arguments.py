@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -60,12 +59,11 @@ VersionNumber = Annotated[int, pydantic.Field(ge=1, le=MAX_INTEGER)]
 AgentName = Annotated[str, pydantic.Field(min_length=1, max_length=64, pattern=r"^\w[\w.@:+-]*$")]
 
 
-@dataclass(slots=True)
-class SecretMask:
+class SecretMask(msgspec.Struct):
     """Masks the secrets in the arguments of one call, and remembers their kinds; the policy `refuse` refuses them."""
 
-    policy: str
-    kinds: set[str] = field(default_factory=set)
+    policy: str = "mask"
+    kinds: set[str] = set()
 
     @property
     def notices(self) -> list[str]:
@@ -89,7 +87,7 @@ def require_storable(value: Any) -> None:
             raise errors.Invalid(
                 "A text contains a NUL or an unpaired surrogate.", hint="Send valid UTF-8 text without NUL."
             )
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict | Mapping):  # asking for a dict is quick
         for name, each in value.items():
             require_storable(name)
             require_storable(each)

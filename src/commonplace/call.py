@@ -7,11 +7,14 @@ Who may do what: `access.py`.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
 
 from commonplace import access, acting, activity, errors, events, idempotency, suggestions
 from commonplace.access import Caller
@@ -36,8 +39,7 @@ _log = logging.getLogger(__name__)
 _LOOK_AGAIN_SECONDS = 1.0
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """What an operation sees of the call that runs it."""
 
     tx: Tx
@@ -61,16 +63,16 @@ class Call:
     """Did another transaction get in the way of this call before? Then it locks what it checks."""
     touched: bool = False
     subject: str = ""
-    emitted: list[events.Event] = field(default_factory=list)
-    deferred_writes: list[Work[None]] = field(default_factory=list)
+    emitted: list[events.Event] = []
+    deferred_writes: list[Work[None]] = []
     """What a read leaves to be written after it; the reply does not depend on it."""
     key_names: Collection[str] = ()
-    mask: SecretMask = field(default_factory=lambda: SecretMask("mask"))
-    changed_items: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+    mask: SecretMask = msgspec.field(default_factory=SecretMask)
+    changed_items: dict[tuple[str, str], dict[str, None]] = {}
     """The ids that the search index must follow, by project and kind; see `reindex`."""
-    new_entries: list[IndexEntry] = field(default_factory=list)
+    new_entries: list[IndexEntry] = []
     """Entries of the search index whose items this call has just made; see `index_new`."""
-    suggestions: dict[str, None] = field(default_factory=dict)
+    suggestions: dict[str, None] = {}
     """Names that were probably meant instead of unknown ones; see `suggestions.py`."""
 
     @property
@@ -145,8 +147,7 @@ class Call:
         self.new_entries.append(entry)
 
 
-@dataclass(frozen=True, slots=True)
-class CallRequest:
+class CallRequest(msgspec.Struct, frozen=True):
     """One call with validated arguments, before its transaction; `prepared` is what its operation prepared."""
 
     operation: Operation
@@ -212,13 +213,13 @@ class Calls:
         finally:
             shown = name if name in self.catalogue.tools else "unknown"
             self.observe(shown, outcome, perf_counter() - started)
-        return replace(answer, notices=[*answer.notices, *mask.notices]) if mask.kinds else answer
+        return structs.replace(answer, notices=[*answer.notices, *mask.notices]) if mask.kinds else answer
 
     async def _run_until_answered(self, request: CallRequest) -> Answer:
         operation = request.operation
         if operation.prepare:
             prepared = await operation.prepare(self, request.arguments, request.caller)
-            request = replace(request, prepared=prepared)
+            request = structs.replace(request, prepared=prepared)
         once = partial(self._run_transaction, request)
         try:
             answer = await once()
@@ -229,7 +230,7 @@ class Calls:
                 raise
             return Answer(stored.reply, stored.notices)
         if operation.after_commit:
-            return replace(answer, reply=await operation.after_commit(answer.reply))
+            return structs.replace(answer, reply=await operation.after_commit(answer.reply))
         return answer
 
     async def _wait_for_events(

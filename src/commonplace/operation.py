@@ -149,7 +149,9 @@ class Operation:
 
         Secrets are masked after lists given as JSON text are decoded: JSON escapes could hide one.
         """
-        spelled = self._resolve_aliases(self._drop_unused_session(given))
+        spelled = given if self.session_argument else self._drop_unused_session(given)
+        if not self.aliases.keys().isdisjoint(spelled):
+            spelled = self._resolve_aliases(spelled)
         if not self._list_arguments.isdisjoint(spelled):
             spelled = decode_json_lists(spelled, self._list_arguments)
         if self.writes and self.verbatim != ALL_ARGUMENTS:
@@ -168,14 +170,10 @@ class Operation:
 
     def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Hooks and models name their session in every call, also where none is needed."""
-        if self.session_argument:
-            return given
         unused = set(_SESSION_ARGUMENTS.values()) - self._argument_types.keys()
         return {name: value for name, value in given.items() if name not in unused}
 
     def _resolve_aliases(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self.aliases.keys().isdisjoint(given):
-            return given
         spelled: dict[str, Any] = {}
         for name, value in given.items():
             first = self.aliases.get(name, name)

@@ -4,11 +4,11 @@ The body is a JSON object of arguments, the reply is the operation's. Bytes of t
 """
 
 import asyncio
-from dataclasses import replace
 from html import escape
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from commonplace import __version__, errors
 from commonplace.access import Caller
@@ -66,7 +66,7 @@ class RestApi:
             return answer
         arguments = {"project": answer.project, "known": known[:MAX_VERSION_CHARACTERS]}
         found = await self._calls.run_operation(LOAD_RULES, arguments, caller)
-        return replace(answer, rules=found.reply if found.reply.version else None)
+        return structs.replace(answer, rules=found.reply if found.reply.version else None)
 
     async def send_openapi(self, _request: Request, response: Response) -> None:
         if self._openapi is None:

@@ -146,19 +146,21 @@ class Sqlite:
         tx = SqliteTx(connection, self._clock, self.lease_clock)
 
         def run_read(work: Work[Any]) -> Any:
-            tx.execute("begin")
+            connection.execute("begin")
             result = run_to_end(work, tx)
-            tx.execute("commit")
+            connection.execute("commit")
             return result
 
         return LoopReader(connection, run_read)
 
     async def read(self, work: Work[T], operation: str = "") -> T:
-        if operation and not self._closed and self._loop_reader.can_read(operation):
-            with contextlib.suppress(NeedsThread):
-                result: T = self._loop_reader.read(work, operation)
-                return result
-        return await self._submit(self._reads, work)
+        if not operation or self._closed or not self._loop_reader.can_read(operation):
+            return await self._submit(self._reads, work)
+        try:
+            result: T = self._loop_reader.read(work, operation)
+        except NeedsThread:
+            return await self._submit(self._reads, work)
+        return result
 
     async def write(self, work: Work[T]) -> T:
         if self._guard.damage is not None:

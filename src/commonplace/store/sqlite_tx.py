@@ -16,7 +16,6 @@ from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 
 _CLOCK = f"select $1 as now, {SHIFT_COLUMN}"
 _PARAMETER = re.compile(r"\$(\d+)")
-_LISTS = frozenset({list, tuple})
 _IN_LIST = re.compile(r"= any\(\$(\d+)\)")
 
 
@@ -32,6 +31,7 @@ class SqliteTx:
 
     def __init__(self, connection: apsw.Connection, clock: Clock, lease_clock: LeaseClock | None) -> None:
         self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
+        connection.convert_binding = _encode_list
         self._clock_asked_at = 0
         self._columns: dict[str, tuple[str, ...]] = {}
 
@@ -40,8 +40,7 @@ class SqliteTx:
         return self._connection.in_transaction
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> apsw.Cursor:
-        bound = [_encode_list(value) if value.__class__ in _LISTS else value for value in values]
-        return self._connection.execute(translate_parameters(sql), bound)
+        return self._connection.execute(translate_parameters(sql), values)
 
     async def run(self, sql: str, *values: Value) -> int:
         before = self._connection.total_changes()
@@ -104,5 +103,8 @@ class SqliteTx:
         return self._lease_clock.correct(row, self._clock_asked_at)
 
 
-def _encode_list(value: Value) -> str:
+def _encode_list(_cursor: object, _number: int, value: object) -> str:
+    """SQLite asks only for values that it has no type for; of those a statement may have lists."""
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"a statement cannot have a value of {type(value)}")
     return msgspec.json.encode(value).decode()

@@ -20,7 +20,7 @@ from commonplace.edges.http.client_address import FORWARDED_HEADER, TrustedProxi
 from commonplace.edges.http.rate_limits import RateLimits
 from commonplace.edges.http.refusals import ForeignHost, ForeignOrigin, InternalError, MethodNotAllowed
 from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
-from commonplace.edges.http.response import ReaderStalled, Response, Send
+from commonplace.edges.http.response import WHOLE_ANSWERS, ReaderStalled, Response, Send
 from commonplace.edges.limits import ClientLimits
 
 
@@ -79,9 +79,10 @@ class HttpApplication:
         if scope["type"] != "http":
             return
         request = Request(scope, receive, self._limits)
-        forwarded = request.headers.get(FORWARDED_HEADER, "")
-        request.address = self._trusted_proxies.find_client(request.address, forwarded)
-        response = Response(request, send)
+        if FORWARDED_HEADER in request.headers:
+            forwarded = request.headers[FORWARDED_HEADER]
+            request.address = self._trusted_proxies.find_client(request.address, forwarded)
+        response = Response(request, send, scope.get("extensions", {}).get(WHOLE_ANSWERS))
         try:
             await self._answer_request(request, response)
         except errors.Refusal as refusal:

@@ -186,8 +186,9 @@ class StdioPipe:
         return await self._modern.compute_result(self._build_modern_context(message), message)
 
     def _build_modern_context(self, message: Message) -> McpContext:
-        require_supported(read_required_meta(read_params(message)))
-        context = self._modern.build_context(message, self._caller, self._view, self._environ, self)
+        meta = read_required_meta(read_params(message))
+        require_supported(meta)
+        context = self._modern.build_context(meta, self._caller, self._view, self._environ, self)
         context.connection = self._connection
         return context
 

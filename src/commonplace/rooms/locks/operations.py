@@ -5,8 +5,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec import structs
 
 from commonplace import activity, errors
 from commonplace.acting import no_session
@@ -128,8 +130,8 @@ class _FileNews:
 async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: bool) -> _FileNews:
     files = list(dict.fromkeys(request.file for request in requests))
     works: list[Work[Any]] = [
-        lambda tx: list_claimed_files(replace(call, tx=tx), requests, fold),
-        lambda tx: list_changed_files(replace(call, tx=tx), files),
+        lambda tx: list_claimed_files(structs.replace(call, tx=tx), requests, fold),
+        lambda tx: list_changed_files(structs.replace(call, tx=tx), files),
         lambda tx: waiters.list_paths_of_session(tx, call.own_session),
     ]
     return _FileNews(*await run_together(call.tx, works))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
@@ -129,7 +130,7 @@ async def gather_boot_parts(
 
 
 async def _gather_section(call: Call, start: StartingSession, section: BootSection, tx: Tx) -> object:
-    return await section.gather(replace(call, tx=tx), start)
+    return await section.gather(structs.replace(call, tx=tx), start)
 
 
 def _make_part(section: BootSection, value: object) -> PackPart:

@@ -63,12 +63,12 @@ class ModernHttp:
             return
         request_id = require_request_id(message)
         try:
-            self._check_request(message, request.headers)
+            meta = self._check_request(message, request.headers)
         except ProtocolError as error:
             await response.send(HTTP_STATUS[error.code], encode_error(request_id, error))
             return
         channel = ModernHttpChannel(request, response)
-        context = self._server.build_context(message, request.caller, view, request.headers, channel)
+        context = self._server.build_context(meta, request.caller, view, request.headers, channel)
         if message["method"] == LISTEN:
             await self._stream_listener(request, response, context, message)
             return
@@ -76,7 +76,8 @@ class ModernHttp:
         reply, code = await response.run_watched(compute_reply(request_id, result))
         await response.send_final(_OK if code is None else HTTP_STATUS.get(code, _OK), reply)
 
-    def _check_request(self, message: Message, headers: Mapping[str, str]) -> None:
+    def _check_request(self, message: Message, headers: Mapping[str, str]) -> dict[str, Any]:
+        """Refuse a request that cannot be served; return its `_meta`."""
         params = read_params(message)
         meta = read_required_meta(params)
         _require_same_routing(message, params, meta[VERSION_META], headers)
@@ -87,6 +88,7 @@ class ModernHttp:
                 arguments = read_object_param(params, "arguments")
                 for parameter in mirrored:
                     _require_same_parameter(parameter, arguments, headers)
+        return meta
 
     async def _stream_listener(
         self, request: Request, response: Response, context: McpContext, message: Message

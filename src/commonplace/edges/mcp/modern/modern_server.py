@@ -132,13 +132,12 @@ class ModernServer:
 
     def build_context(
         self,
-        message: Message,
+        meta: dict[str, Any],
         caller: Any,
         view: ToolView,
         headers: Mapping[str, str],
         channel: ClientChannel,
     ) -> McpContext:
-        meta = read_meta(read_params(message))
         client, level = meta.get(_CLIENT), meta.get(_LOG_LEVEL)
         return McpContext(
             caller=caller,
