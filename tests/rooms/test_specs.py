@@ -6,6 +6,7 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.clock import iso
+from stream_server import serve_streams
 from team import refuse_writes
 
 
@@ -162,8 +163,11 @@ async def test_define_spec_refuses_what_is_no_json_schema(team, schema):
 async def test_define_spec_never_fetches_what_a_schema_points_at(team):
     alice = await team.agent("alice")
     fetched = asyncio.Event()
-    server = await asyncio.start_server(lambda *_: fetched.set(), "127.0.0.1", 0)
-    async with server:
+
+    async def answer(*_: asyncio.StreamReader | asyncio.StreamWriter) -> None:
+        fetched.set()
+
+    async with serve_streams(answer) as server:
         elsewhere = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/schema"
         with pytest.raises(errors.Invalid):
             await alice.define_spec(name="a", content="x", json_schema={"$schema": elsewhere})
@@ -365,8 +369,16 @@ async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read
         ("x\ny\n" * 5000 + "v", "y\nx\n" * 5000 + "w", "- v\n+ w"),
         ("x\ny\n" * 5000, "y\nx\n" * 5000, "Lines changed their places."),
         ("old\n" * 5000, "new\n" * 5000, "more changed lines"),
+        ("x\ny\n" * 35 + "v", "y\nx\n" * 35 + "w", "- x\n- v\n+ x\n+ w"),
     ],
-    ids=["one long line", "many lines", "other order and more", "other order", "all of it"],
+    ids=[
+        "one long line",
+        "many lines",
+        "other order and more",
+        "other order",
+        "all of it",
+        "few kinds of lines",
+    ],
 )
 async def test_get_spec_keeps_what_changed_short(team, old, new, shown):
     backend, frontend = await team.agent("backend"), await team.agent("frontend")
