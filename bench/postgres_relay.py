@@ -21,6 +21,7 @@ class PostgresRelay:
         self.dsn = ""
         self._target_dsn = target_dsn
         self._transports: set[asyncio.Transport] = set()
+        self.connecting: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator["PostgresRelay"]:
@@ -34,7 +35,7 @@ class PostgresRelay:
             yield self
         finally:
             server.close()
-            self.cut_connections()
+            await self._end_connections()
 
     async def connect_target(self, protocol: asyncio.Protocol) -> None:
         loop, target = asyncio.get_running_loop(), urlsplit(self._target_dsn)
@@ -44,6 +45,16 @@ class PostgresRelay:
             await loop.create_unix_connection(lambda: protocol, str(path))
         else:
             await loop.create_connection(lambda: protocol, target.hostname, target.port or _DEFAULT_PORT)
+
+    async def _end_connections(self) -> None:
+        """Wait until every connection is closed, also those that are only just being made."""
+        while self.connecting or self._transports:
+            connecting = tuple(self.connecting)
+            for task in connecting:
+                task.cancel()
+            await asyncio.gather(*connecting, return_exceptions=True)
+            self.cut_connections()
+            await asyncio.sleep(0)
 
     def cut_connections(self) -> None:
         """End every connection at once, as a network does that loses its state."""
@@ -101,13 +112,14 @@ class _ClientSide(_Side):
     """What the product connects to. A round trip begins with its first bytes after an answer."""
 
     is_asking = False
-    _connecting: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.peer = _ServerSide(self.relay)
         self.peer.peer = self
-        self._connecting = asyncio.ensure_future(self._connect_peer(self.peer))
+        connecting = asyncio.ensure_future(self._connect_peer(self.peer))
+        self.relay.connecting.add(connecting)
+        connecting.add_done_callback(self.relay.connecting.discard)
 
     async def _connect_peer(self, peer: "_Side") -> None:
         try:

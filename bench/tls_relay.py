@@ -68,18 +68,18 @@ class TlsRelay:
 
     async def _delay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connection_count += 1
-        # The client is connected already; with this its first bytes arrive as late as after a real connection.
-        await asyncio.sleep(self.round_trip_seconds)
-        await self._relay(reader, writer, self._inner_port, self.round_trip_seconds / 2)
+        await self._relay(reader, writer, self._inner_port, self.round_trip_seconds)
 
     async def _terminate(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._relay(reader, writer, self._target_port, 0.0)
 
     async def _relay(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, delay_seconds: float
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, round_trip_seconds: float
     ) -> None:
-        writers = [writer]
+        writers, delay_seconds = [writer], round_trip_seconds / 2
         try:
+            # The client is connected already; with this its first bytes arrive as late as after a real connection.
+            await asyncio.sleep(round_trip_seconds)
             target_reader, target_writer = await asyncio.open_connection("127.0.0.1", port)
             writers.append(target_writer)
             async with asyncio.TaskGroup() as pumps:

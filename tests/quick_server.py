@@ -32,5 +32,11 @@ class QuickServer(uvicorn.Server):
         await asyncio.sleep(0)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wait_tasks_to_complete(), _LAST_REQUESTS_SECONDS)
-        for task in self.server_state.tasks:
+        ending = list(self.server_state.tasks)
+        for task in ending:
             task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        while self.server_state.connections:  # a client that does not read would keep one open
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
+            await asyncio.sleep(0)

@@ -12,6 +12,7 @@ from mcp import Client, StdioServerParameters
 
 import product
 from patience import PATIENCE_SECONDS
+from stream_server import close_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -139,7 +140,7 @@ class Follower:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.writer.close()
+        await close_stream(self.writer)
 
     async def event(self) -> dict[str, Any]:
         while True:

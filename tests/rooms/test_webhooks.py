@@ -10,6 +10,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.edges.webhook_sender import WebhookSender
 from commonplace.outgoing_http import OutgoingFailure, is_allowed_address, parse_outgoing_url, send_post
+from stream_server import serve_streams
 
 OWNER = Caller("owner", frozenset({"*"}), "key_1", "eve")
 ADMIN = Caller("admin", frozenset({"shop"}), "key_2", "adam")
@@ -38,16 +39,14 @@ class Receiver:
         extra = "Location: http://169.254.169.254/\r\n" if status == 302 else ""
         writer.write(f"HTTP/1.1 {status} x\r\n{extra}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
         await writer.drain()
-        writer.close()
 
 
 @pytest.fixture
 async def receiver():
     made = Receiver()
-    server = await asyncio.start_server(made.answer, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    yield made
-    server.close()
+    async with serve_streams(made.answer) as server:
+        made.port = server.sockets[0].getsockname()[1]
+        yield made
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.store.postgres import DEFAULT_TIMEOUTS
 from commonplace.store.postgres_connection import PostgresHosts
+from stream_server import serve_streams
 
 
 def _message(kind: bytes, content: bytes) -> bytes:
@@ -38,11 +39,9 @@ async def standby(tmp_path: Path) -> AsyncIterator[Path]:
         await reader.readexactly(length - 4)
         writer.write(STANDBY)
         await reader.read()
-        writer.close()
 
-    server = await asyncio.start_unix_server(accept, tmp_path / ".s.PGSQL.5432")
-    yield tmp_path
-    server.close()
+    async with serve_streams(accept, tmp_path / ".s.PGSQL.5432"):
+        yield tmp_path
 
 
 async def test_standby_before_the_primary_is_passed_over(postgres_dsn: str, standby: Path):

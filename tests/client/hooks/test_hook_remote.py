@@ -12,6 +12,7 @@ from hooked import Done
 from commonplace.client import remote
 from commonplace.client.hooks.hook_connection import HookConnection
 from patience import PATIENCE_SECONDS
+from stream_server import serve_streams
 
 ROUND_TRIPS = (0.0, 0.05, 0.15)
 WITHOUT_KEEPER = {"COMMONPLACE_HOOKS_KEEPER": "0"}
@@ -79,16 +80,16 @@ async def answer_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamW
     """As some proxies do."""
     await reader.readuntil(b"\r\n\r\n{}")
     writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
-    writer.close()
-    await writer.wait_closed()
 
 
 async def test_proxy_that_closes_after_each_answer_gets_a_connection_for_each_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
-    proxy = await asyncio.start_server(answer_and_close, "127.0.0.1", 0)
-    async with proxy, TlsRelay(proxy.sockets[0].getsockname()[1], 0.0, tmp_path).run() as relay:
+    async with (
+        serve_streams(answer_and_close) as proxy,
+        TlsRelay(proxy.sockets[0].getsockname()[1], 0.0, tmp_path).run() as relay,
+    ):
         monkeypatch.setenv("COMMONPLACE_CA_FILE", str(relay.ca_file))
         connection = HookConnection(remote.RemoteServer(relay.url))
         for _ in range(2):

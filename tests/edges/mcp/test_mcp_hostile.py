@@ -11,6 +11,7 @@ from stage import NOTES, Stage, legacy_message, modern_headers, modern_message, 
 from commonplace.edges.http.refusals import ForeignOrigin
 from commonplace.edges.http.router import require_allowed_origin
 from commonplace.edges.limits import ClientLimits
+from stream_server import close_stream
 
 MEGABYTE = 1024 * 1024
 
@@ -129,7 +130,7 @@ async def test_refused_sender_that_never_stops_is_disconnected():
             writer.write(b" ")
             await asyncio.sleep(0.01)
         assert closed.exception() is None or isinstance(closed.exception(), ConnectionResetError)
-        writer.close()
+        await close_stream(writer)
         await stage.assert_answers()
 
 
@@ -138,7 +139,7 @@ async def test_body_that_drips_is_given_up():
         reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
         writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
         status = await wait_for(reader.readline())
-        writer.close()
+        await close_stream(writer)
         assert b"408" in status
         await stage.assert_answers()
 
@@ -153,7 +154,7 @@ async def test_body_that_comes_fast_enough_is_not_given_up():
         await asyncio.sleep(0.4)
         writer.write(call)
         status = await wait_for(reader.readline())
-        writer.close()
+        await close_stream(writer)
         assert b"200" in status
 
 
