@@ -112,15 +112,8 @@ async def measure_product(table: RatioTable, what: str, port: int, pids: list[in
 
 async def measure_routes(seconds: float) -> None:
     table = RatioTable()
-    port = free_port()
-    with running_server(port, "-m", "bench.reference_servers", "bare", "--port", str(port)) as pids:
-        for clients in (1, 10, 50):
-            request = lambda n: build_tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
-            table.print_row(
-                "bare ASGI route",
-                clients,
-                await measure_load(port, pids, request, clients=clients, seconds=seconds),
-            )
+    await measure_reference(table, "bare ASGI route", seconds, "bare")
+    await measure_reference(table, "bare ASGI route on uvloop", seconds, "bare", "--uvloop")
     port = free_port()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -134,15 +127,21 @@ async def measure_routes(seconds: float) -> None:
             await measure_product(
                 table, "PostgreSQL (server's CPU too)", port, pids + find_postgres_pids(base), seconds
             )
+    await measure_reference(table, "echo on the official SDK, 70 tools", seconds, "sdk")
+
+
+async def measure_reference(table: RatioTable, what: str, seconds: float, *flags: str) -> None:
     port = free_port()
-    with running_server(port, "-m", "bench.reference_servers", "sdk", "--port", str(port)) as pids:
+    with running_server(port, "-m", "bench.reference_servers", *flags, "--port", str(port)) as pids:
         for clients in (1, 10, 50):
-            request = lambda n: build_tool_call(port, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
-            table.print_row(
-                "echo on the official SDK, 70 tools",
-                clients,
-                await measure_load(port, pids, request, clients=clients, seconds=seconds),
+            measured = await measure_load(
+                port,
+                pids,
+                lambda n: build_tool_call(port, "echo", {"text": "x"}, n),
+                clients=clients,
+                seconds=seconds,
             )
+            table.print_row(what, clients, measured)
 
 
 @contextlib.contextmanager

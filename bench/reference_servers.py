@@ -5,6 +5,7 @@ import asyncio
 
 import msgspec
 import uvicorn
+import uvloop
 
 
 async def bare_route(_scope, receive, send) -> None:
@@ -35,7 +36,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=("bare", "sdk"))
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--uvloop", action="store_true", help="the event loop that the product runs on")
     arguments = parser.parse_args()
+    if arguments.uvloop:
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     app = bare_route if arguments.kind == "bare" else sdk_app()
     lifespan = "off" if arguments.kind == "bare" else "on"
     config = uvicorn.Config(app, port=arguments.port, log_level="error", access_log=False, lifespan=lifespan)
