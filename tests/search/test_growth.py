@@ -121,3 +121,20 @@ async def test_private_entries_of_others_neither_hide_nor_count(team, question):
         lambda tx: tx.all("select term from term where project = 'shop' and n <> 0")
     )
     assert {row["term"][0] for row in rows} == {"@"}
+
+
+async def test_a_large_project_is_not_read_to_learn_that_it_lacks_a_kind(team):
+    await team.database.write(lambda tx: index.put_entries(tx, entries(["open the valve"] * 2000)))
+
+    async def count_rows_read(tx):
+        if tx.kind == "sqlite":
+            return await index.has_entries(tx, PROJECT, ("prompt", "transcript")), 0
+        await tx.run("analyze entry")
+        await tx.run("set local plan_cache_mode = force_generic_plan")
+        has_some = await index.has_entries(tx, PROJECT, ("prompt", "transcript"))
+        row = await tx.one("select pg_stat_get_xact_tuples_returned(cast('entry' as regclass)) as n")
+        return has_some, row["n"]
+
+    has_some, rows_read = await team.database.write(count_rows_read)
+    assert not has_some
+    assert rows_read < 100
