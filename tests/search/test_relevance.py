@@ -85,3 +85,18 @@ async def test_query_that_finds_nothing_names_titles_of_the_wanted_types_only(te
     await team.calls.search.drain_queue()
     found = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
     assert (found["results"], found["nearest_titles"]) == ([], ["Peru"])
+
+
+PRINTER = "After each update of its driver the printer of the office needs a restart."
+
+
+async def test_query_is_not_answered_by_one_word_of_a_note_that_has_no_vector_yet(alice):
+    await alice.store(title="Printer", content=PRINTER, memory_type="adr")
+    found = await alice.query(query="how do I water the plants in the office")
+    assert found["results"] == []
+
+
+async def test_query_finds_a_note_that_has_no_vector_yet_by_most_of_its_words(alice):
+    made = await alice.store(title="Printer", content=PRINTER, memory_type="adr")
+    found = await alice.query(query="why does the office printer not work after an update")
+    assert found["results"][0]["id"] == made["id"]

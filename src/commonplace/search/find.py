@@ -37,7 +37,8 @@ _NAMED_SHARE = 0.5
 _VECTOR_WEIGHT_OF_NAMES = 0.4
 # Who asks for an exact name wants the entry that has it, whatever its vector says.
 _RELEVANT_COVERAGE = 0.6
-_RELEVANT_COVERAGE_WITHOUT_VECTOR = 0.25
+_RELEVANT_WORDS_WITHOUT_VECTOR = 0.5
+_KNOWN_BONUS_WITHOUT_VECTOR = 0.3
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -172,7 +173,9 @@ def is_relevant(hit: Hit, question: Question) -> bool:
     if scale is None or hit.coverage >= _RELEVANT_COVERAGE:
         return True
     if hit.similarity is None:
-        return hit.coverage >= _RELEVANT_COVERAGE_WITHOUT_VECTOR
+        return (
+            hit.coverage + _KNOWN_BONUS_WITHOUT_VECTOR * hit.terms.known >= _RELEVANT_WORDS_WITHOUT_VECTOR
+        )
     evidence = hit.similarity + scale.word_bonus * hit.coverage + scale.known_bonus * hit.terms.known
     evidence += scale.name_bonus * hit.terms.has_known_name
     return evidence >= scale.choose_threshold(hit.terms.passages)
