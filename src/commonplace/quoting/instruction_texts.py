@@ -9,7 +9,7 @@ import base64
 import binascii
 import html
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,6 +20,7 @@ from commonplace.quoting.hidden_characters import HIDDEN_CLASS, remove_hidden_ch
 from commonplace.quoting.instruction_patterns import ALL_PATTERNS, LINE_START
 
 _MAX_CHECKED_CHARACTERS = 200_000
+_MAX_REMEMBERED_CHARACTERS = 40
 _MAX_ENCODED_RUNS = 8
 _MIN_DECODED_CHARACTERS = 12
 _RE2_MEMORY_BYTES = 64 * 1024 * 1024
@@ -48,7 +49,15 @@ _TAGS = re.compile("[\U000e0020-\U000e007e]+")
 def is_instruction_like(text: str) -> bool:
     if len(text) < _MIN_DECODED_CHARACTERS // 2:
         return False
+    if len(text) <= _MAX_REMEMBERED_CHARACTERS:
+        return _is_short_text_instruction_like(text)
     text = text[:_MAX_CHECKED_CHARACTERS]
+    return any(_instructions().search(variant) for variant in _list_variants(text))
+
+
+@lru_cache(maxsize=4096)
+def _is_short_text_instruction_like(text: str) -> bool:
+    """Remembered: most texts of a reply are names of fields, types and states, the same in every reply."""
     return any(_instructions().search(variant) for variant in _list_variants(text))
 
 

@@ -168,13 +168,15 @@ class SearchEngine:
         choice, width = used
         main, *others = model_choice.list_models(choice)
         model = await self.load_model(main)
-        asked_in_english = model.can_read(text) and not is_foreign(text)
+        can_read = model.can_read(text)
+        asked_in_english = can_read and not is_foreign(text)
         if not asked_in_english:
             self.foreign_questions += choice == model_choice.ENGLISH
             if others:
                 main, width = others[0], None
                 model = await self.load_model(main)
-        if not model.can_read(text):
+                can_read = model.can_read(text)
+        if not can_read:
             return Question(text)
         vector = await self._compute_vector(model, text)
         if len(vector) != (width or len(vector)):

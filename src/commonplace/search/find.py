@@ -173,9 +173,7 @@ def is_relevant(hit: Hit, question: Question) -> bool:
     if scale is None or hit.coverage >= _RELEVANT_COVERAGE:
         return True
     if hit.similarity is None:
-        return (
-            hit.coverage + _KNOWN_BONUS_WITHOUT_VECTOR * hit.terms.known >= _RELEVANT_WORDS_WITHOUT_VECTOR
-        )
+        return hit.coverage + _KNOWN_BONUS_WITHOUT_VECTOR * hit.terms.known >= _RELEVANT_WORDS_WITHOUT_VECTOR
     evidence = hit.similarity + scale.word_bonus * hit.coverage + scale.known_bonus * hit.terms.known
     evidence += scale.name_bonus * hit.terms.has_known_name
     return evidence >= scale.choose_threshold(hit.terms.passages)

@@ -58,11 +58,11 @@ async def _find_nearest(tx: Tx, project: str, word: str) -> str:
         _MAX_COMPARED_TERMS,
     )
     limit = 2 if len(word) >= _LETTERS_FOR_TWO_ERRORS else 1
+    forms = list(_list_forms(word))
     near = [
         _Candidate(distance, -row["n"], row["term"])
         for row in rows
-        if (distance := min(measure_distance(form, row["term"], limit) for form in _list_forms(word)))
-        <= limit
+        if (distance := min(measure_distance(form, row["term"], limit) for form in forms)) <= limit
     ]
     best = min(near, key=lambda each: (each.distance, each.rarity, each.term), default=None)
     return best.term if best else ""
@@ -78,7 +78,8 @@ def _list_forms(word: str) -> Iterator[str]:
 
 def measure_distance(one: str, other: str, limit: int) -> int:
     """The number of letters to insert, delete, replace or swap; more than `limit` if it is more than that."""
-    if abs(len(one) - len(other)) > limit:
+    # Two rejections that are cheap, because most words are rejected: one error changes at most two of the letters.
+    if abs(len(one) - len(other)) > limit or len(set(one) ^ set(other)) > 2 * limit:
         return limit + 1
     before_last: list[int] = []
     last = list(range(len(other) + 1))

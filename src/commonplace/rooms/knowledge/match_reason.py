@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from commonplace.rooms.knowledge import evidence
 from commonplace.rooms.knowledge.recall import RecalledItem
@@ -31,19 +32,26 @@ def explain_match(recalled: RecalledItem, question: Question) -> str:
 def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
     """The words of the question that matched; only the matching parts of a word that matched in part."""
     written: dict[str, str] = {}
-    for word in _NON_SPACE.findall(question):
-        written = {
-            token: part for part in _NAME_PART.findall(word) for token in text.tokenize(part)
-        } | written
-        tokens = set(text.tokenize(word))
-        if tokens <= set(matched):
-            written |= dict.fromkeys(tokens, word.strip(".,;:!?\"'()"))
+    for word, tokens, parts in _split_written_words(question):
+        written = {**parts, **written}
+        if tokens.issubset(matched):
+            written |= dict.fromkeys(tokens, word)
     words = dict.fromkeys(written.get(token, token) for token in matched)
     return [
         word
         for word in words
         if not ((word.isascii() and len(word) < _MIN_SHOWN_CHARACTERS) or word.isdigit())
     ]
+
+
+@lru_cache(maxsize=16)
+def _split_written_words(question: str) -> list[tuple[str, frozenset[str], dict[str, str]]]:
+    """Each word as it is written, its tokens, and its parts by their tokens. Remembered for the other results."""
+    words = []
+    for word in _NON_SPACE.findall(question):
+        parts = {token: part for part in _NAME_PART.findall(word) for token in text.tokenize(part)}
+        words.append((word.strip(".,;:!?\"'()"), frozenset(text.tokenize(word)), parts))
+    return words
 
 
 def _find_named_file(question: str, files: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""What a question recalls: the best items of every kind that the caller may read, and why each matches.
+"""What a question recalls: the best items of every kind that the caller may read.
 
 `search/find.py` proposes entries; here they get the bonus of their kind and of the item, and their texts are loaded.
-`results.py` and `global_search.py` render them.
+`results.py` and `global_search.py` render them, `match_reason.py` says why each matches.
 """
 
 import math
@@ -293,12 +293,16 @@ def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
     """Of two neighbours about one subject that match nearly equally well, let the newer one come first."""
     ordered = list(ranked)
     for end in range(len(ordered) - 1, 0, -1):
+        has_moved = False
         for at in range(end):
             first, second = ordered[at], ordered[at + 1]
             is_newer = first.changed_at < second.changed_at
             if is_newer and _have_one_kind(first.hit, second.hit) and _may_amend(second, first):
                 ordered[at] = replace(second, closeness=first.closeness)
                 ordered[at + 1] = replace(first, closeness=second.closeness)
+                has_moved = True
+        if not has_moved:
+            break
     return ordered
 
 
@@ -336,14 +340,14 @@ def _list_indexed_tokens(counts: str) -> frozenset[str]:
 
 def _put_later_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
     """Put an item that contradicts or replaces a better match directly before it."""
-    ordered: list[RecalledItem] = []
+    ordered: dict[tuple[str, str], RecalledItem] = {}
     places = {(each.hit.project, each.hit.id): each for each in ranked}
-    for each in ranked:
+    for place, each in places.items():
         later = places.get((each.hit.project, each.item.later))
-        chain = [each] if later is None else [replace(later, closeness=each.closeness), each]
-        known = {(other.hit.project, other.hit.id) for other in ordered}
-        ordered += [item for item in chain if (item.hit.project, item.hit.id) not in known]
-    return ordered
+        if later is not None:
+            ordered.setdefault((later.hit.project, later.hit.id), replace(later, closeness=each.closeness))
+        ordered.setdefault(place, each)
+    return list(ordered.values())
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:
