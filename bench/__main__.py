@@ -46,7 +46,7 @@ def running_server(port: int, *command: str) -> Iterator[list[int]]:
 
 
 def _wait_until_listening(port: int) -> None:
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 60
     while time.monotonic() < ends:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -105,8 +106,9 @@ class StdioServer:
         return text, self._count_cpu_seconds() - before
 
     async def close(self) -> None:
-        self._process.kill()
-        await self._process.wait()
+        if self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
 
     def _count_cpu_seconds(self) -> float:
         process = psutil.Process(self._process.pid)
@@ -137,9 +139,13 @@ class _Peer:
     async def fill(self, searched: SearchSet) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="commonplace-bench-")
         self._marks = {document.id: self._mark(document) for document in searched.documents}
-        await self._start(Path(self._folder.name))
-        for document in searched.documents:
-            await self._store(document)
+        try:
+            await self._start(Path(self._folder.name))
+            for document in searched.documents:
+                await self._store(document)
+        except BaseException:
+            await self.close()
+            raise
 
     async def ask(self, question: BenchQuestion, limit: int | None) -> SystemAnswer:
         reply, seconds = await self._search(question.text, limit)
@@ -162,6 +168,34 @@ class _Peer:
 
     async def _search(self, question: str, limit: int | None) -> tuple[str, float]:
         raise NotImplementedError
+
+
+class GroupedPeer:
+    """One server for each group of a set, because a peer searches all that it has."""
+
+    def __init__(self, build: Callable[[], _Peer]) -> None:
+        self._build, self.name = build, build().name
+
+    async def fill(self, searched: SearchSet) -> None:
+        self._peers: dict[str, _Peer] = {}
+        for group in sorted({document.group for document in searched.documents}):
+            peer = self._build()
+            try:
+                await peer.fill(
+                    SearchSet(searched.name, [each for each in searched.documents if each.group == group])
+                )
+            except BaseException:
+                await self.close()
+                raise
+            self._peers[group] = peer
+
+    async def ask(self, question: BenchQuestion, limit: int | None) -> SystemAnswer:
+        peer = self._peers.get(question.group) or next(iter(self._peers.values()))
+        return await peer.ask(question, limit)
+
+    async def close(self) -> None:
+        for peer in self._peers.values():
+            await peer.close()
 
 
 class MemoryService(_Peer):

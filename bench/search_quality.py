@@ -2,7 +2,8 @@
 
 Every system gets the same documents and questions in one run. hit@1: the first result is wanted; R@k: the share of the
 wanted documents among the first k; nDCG@10. `told`: the share of unanswerable questions that get no result; `lost`: the
-share of answerable ones that get none. CPU and tokens are those of a question as an agent asks it, without options.
+share of answerable ones that get none, by the rule of relevance or because nothing matches. CPU and tokens are those of
+a question as an agent asks it, without options.
 `--write` renews the rows of these sets in bench/results, from which search.md is made.
 """
 
@@ -13,14 +14,22 @@ import math
 import platform
 import statistics
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.search_peers import BASIC_MEMORY, MEMORY_SERVICE, BasicMemory, MemoryService, install_peer
+from bench.search_peers import (
+    BASIC_MEMORY,
+    MEMORY_SERVICE,
+    BasicMemory,
+    GroupedPeer,
+    MemoryService,
+    install_peer,
+)
 from bench.search_sets import HELD_OUT, SELECTION, BenchQuestion, SearchSet, load_own_sets, load_public_sets
 from bench.search_systems import RESULTS, Commonplace, PlainFts5, SearchSystem
 
@@ -58,7 +67,7 @@ class Measurement:
     scores: dict[str, list[tuple[float, float, float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    lost: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
     told: list[bool] = field(default_factory=list)
     newer_first: list[bool] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
@@ -69,14 +78,13 @@ class Measurement:
     def format_row(self, group: str) -> list[str]:
         values = self.scores[group]
         figures = [f"{100 * statistics.fmean(each):.1f}" for each in zip(*values, strict=True)]
-        asked = len(self.scores["all"])
         return [
             self.set_name,
             self.system,
             str(len(values)),
             *figures,
             _format_share(self.told),
-            f"{100 * self.lost / asked:.1f} %",
+            f"{100 * self.lost[group] / len(values):.1f} %",
             _format_share(self.newer_first),
             _format_mean([1000 * each for each in self.cpu_seconds], 1),
             _format_mean(self.tokens),
@@ -97,7 +105,7 @@ async def measure_system(system: SearchSystem, searched: SearchSet) -> Measureme
     try:
         await system.fill(searched)
     except (RuntimeError, OSError, TimeoutError) as failed:
-        measured.note = f"did not run: {failed}"
+        measured.note = f"did not run: {str(failed) or type(failed).__name__}"
         return measured
     await system.ask(searched.questions[0], None)
     for question in _pick_timed(searched.answerable[1:]):
@@ -112,10 +120,10 @@ async def measure_system(system: SearchSystem, searched: SearchSet) -> Measureme
         if not question.wanted:
             measured.told.append(not answer.ids)
             continue
-        measured.lost += not answer.ids
         score = score_results(answer.ids, question.wanted)
         for group in ("all", question.split, f"kind {question.kind}"):
             measured.scores[group].append(score)
+            measured.lost[group] += not answer.ids
         if question.before:
             measured.newer_first.append(_is_newer_first(answer.ids, question))
     await system.close()
@@ -152,7 +160,7 @@ def _list_systems(
     yield Commonplace(vectors=cache)
     if is_small or arguments.everything:
         yield Commonplace("postgresql", vectors=cache)
-    if is_small and not any(each.group for each in searched.documents):
+    if is_small:
         yield from peers
 
 
@@ -162,7 +170,7 @@ def _install_peers(folder: Path) -> tuple[list[SearchSystem], list[str]]:
     missing = []
     for package, build in ((MEMORY_SERVICE, MemoryService), (BASIC_MEMORY, BasicMemory)):
         try:
-            systems.append(build(install_peer(package, folder)))
+            systems.append(GroupedPeer(partial(build, install_peer(package, folder))))
         except (subprocess.CalledProcessError, FileNotFoundError) as failed:
             missing.append(f"{package.name} could not be installed: {failed}")
     return systems, missing
@@ -248,9 +256,9 @@ def render_page(stored: dict[str, Any]) -> str:
         "## By kind of question, our own sets",
         "",
         *_render_table(
-            ("set", "kind", "system", *_COLUMNS[2:7]),
+            ("set", "kind", "system", *_COLUMNS[2:7], _COLUMNS[8]),
             sorted(
-                [row[kind][0], kind.removeprefix("kind "), row[kind][1], *row[kind][2:7]]
+                [row[kind][0], kind.removeprefix("kind "), row[kind][1], *row[kind][2:7], row[kind][8]]
                 for row in own
                 for kind in row
                 if kind.startswith("kind ")

@@ -19,6 +19,7 @@ _DOCUMENTS = {"pyfunc": 1000, "techfaq": 500, "cosqa": 1000, "sde_conversations"
 _QUESTIONS = {"pyfunc": 200, "techfaq": 150, "cosqa": 200, "sde_conversations": 99, "devbench": 99}
 _MAX_HELD_OUT = {"techfaq": 102, "locomo_sessions": 300}
 _LOCOMO_SELECTION = 300
+_LOCOMO_TURNS_QUESTIONS = 150
 _LONGMEMEVAL_QUESTIONS = 40
 
 
@@ -82,7 +83,7 @@ def load_public_sets(folder: Path) -> list[SearchSet]:
     for path in sorted(folder.glob("*/corpus.jsonl")):
         name = path.parent.name
         if name == "locomo_turns":
-            sets.append(_load_locomo_sessions(path.parent))
+            sets += [_load_locomo_sessions(path.parent), _load_locomo_turns(path.parent)]
         elif name.startswith("longmemeval"):
             sets.append(_load_longmemeval(path.parent))
         else:
@@ -189,6 +190,20 @@ def _load_locomo_sessions(folder: Path) -> SearchSet:
         [
             *_mark_split(selection, SELECTION),
             *_sample_rest(questions, selection, _MAX_HELD_OUT["locomo_sessions"]),
+        ],
+    )
+
+
+def _load_locomo_turns(folder: Path) -> SearchSet:
+    """All turns, because a question is answered within its conversation, and a sample of the questions."""
+    questions = [each for each in _load_questions(folder) if each.wanted]
+    selection = random.Random(2).sample(questions, _LOCOMO_TURNS_QUESTIONS)
+    return SearchSet(
+        folder.name,
+        _load_documents(folder),
+        [
+            *_mark_split(selection, SELECTION),
+            *_sample_rest(questions, selection, _LOCOMO_TURNS_QUESTIONS),
         ],
     )
 

