@@ -3,6 +3,7 @@
 The words of the documents are not indexed: no view searches when it opens, and bench.retrieval measures search.
 """
 
+import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,6 +79,11 @@ async def _insert_batch(database: Database, table: str, rows: list[Fields]) -> N
 
 def _agent(n: int) -> str:
     return f"agent{n:03}"
+
+
+def _session(n: int) -> str:
+    """The digest of a session, whose first letters tell it from others on the page."""
+    return hashlib.sha256(f"session {n}".encode()).hexdigest()
 
 
 def _make_documents(sizes: PageSizes, now: int, chance: random.Random) -> Iterator[Fields]:
@@ -204,7 +210,7 @@ def _make_sessions(sizes: PageSizes, now: int) -> Iterator[Fields]:
         at = now if is_live else now - n * MINUTE
         yield {
             "project": PROJECT,
-            "id": f"ses_{n:012x}",
+            "id": _session(n),
             "agent": _agent(n % sizes.agents),
             **dict.fromkeys(empty, ""),
             "task": f"Line {n}",
@@ -220,7 +226,7 @@ def _make_leases(sizes: PageSizes, now: int) -> Iterator[Fields]:
         yield {
             "project": PROJECT,
             "path": f"src/part{n % 50}/file{n}.py",
-            "session": f"ses_{n // 2:012x}",
+            "session": _session(n // 2),
             "prefix": "",
             "mode": "exclusive",
             "agent": _agent(n // 2),
@@ -239,7 +245,7 @@ def _make_touched_files(sizes: PageSizes, now: int, chance: random.Random) -> It
             yield {
                 "project": PROJECT,
                 "path": f"src/part{file % 50}/file{file}.py",
-                "session": f"ses_{n:012x}",
+                "session": _session(n),
                 "prefix": "",
                 "agent": _agent(n),
                 "at": now - chance.randrange(DAY),
@@ -254,7 +260,7 @@ def _make_work(sizes: PageSizes, now: int) -> Iterator[Fields]:
         yield {
             "project": PROJECT,
             "id": f"work_{n:012x}",
-            "session": f"ses_{agent:012x}",
+            "session": _session(agent),
             "agent": _agent(agent),
             "title": f"Line {n}",
             "status": "blocked" if is_blocked else "completed",

@@ -25,6 +25,7 @@ SESSION_LIVE_MICROSECONDS = 24 * HOUR
 _TOUCH_INTERVAL_MICROSECONDS = 5 * SECOND
 _FLUSH_INTERVAL_SECONDS = 1.0
 _LENGTH_DIGITS = 2
+_SHOWN_DIGITS = 8
 
 _SELECT_SESSION = (
     "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
@@ -61,6 +62,11 @@ class AgentSession(msgspec.Struct, frozen=True):
 
 def mint_session_id(project: str, agent: str) -> str:
     return f"{project}_{agent}_{secrets.token_hex(16)}{len(project):02x}"
+
+
+def shorten_session(digest: str) -> str:
+    """A name of a session for people, made of its digest: it tells sessions apart and opens none."""
+    return f"ses_{digest[:_SHOWN_DIGITS]}"
 
 
 def is_session_id(text: str) -> bool:

@@ -48,6 +48,14 @@ _BLACKBOARD = "The blackboard: the session_id that create_session returned."
 _ALL_PROJECTS = "A project; left out or `*`, every project that you may see."
 
 ARGUMENT_HELP = {
+    "memory_release_lock.file": "What is held, as memory_list_locks or the live state names it.",
+    "memory_release_lock.agent": "Its holder.",
+    "memory_release_lock.reason": "Why; the holder is told.",
+    "memory_return_lock.agent": "Who held it.",
+    "memory_return_lock.session": "The session that held it, as memory_release_lock named it.",
+    "memory_return_lock.lock": "What was released, as memory_release_lock named it.",
+    "memory_return_lock.mode": "exclusive, or shared with other readers.",
+    "memory_get_live_state.limit": "Most rows of each list; `counts` has how many there are.",
     "memory_report_checkout.machine": "The machine, as workspaces name it.",
     "root": "The root of a git working tree.",
     "repository": "The main working tree, or the folder of a bare repository: the same for all linked working trees.",

@@ -41,7 +41,7 @@ def write_everywhere(stage: PageStage) -> dict[str, str]:
     kinds = ("edit_denied", "command_denied", "commit_refused", "conflict_predicted", "rule_fired")
     for kind in kinds:
         act("mallory", "memory_report_prevented", kind=kind, what=f"{PATH} {HOSTILE}"[:480], files=[PATH])
-    ids["doc"] = act("mallory", "memory_store", title=HOSTILE[:290], content=TEXT, memory_type="adr", tags=["<b>tag"], files_related=[f"{PATH}:3"])["id"]  # fmt: skip
+    ids["doc"] = act("mallory", "memory_store", title=HOSTILE[:290], content=f"{TEXT} everywhere", memory_type="adr", tags=["<b>tag"], files_related=[f"{PATH}:3"])["id"]  # fmt: skip
     act("mallory", "memory_store", title=HOSTILE[:290], content=TEXT + " again", memory_type="adr", force_store=True)  # fmt: skip
     for state, text in (("fresh", TEXT), ("drifted", f"now {TEXT}")):
         found = {

@@ -72,6 +72,27 @@ def test_file_is_shown_with_who_holds_it_and_what_cites_it(stage: PageStage):
     page.close()
 
 
+def test_person_releases_a_lock_and_takes_it_back_by_undo(stage: PageStage):
+    stage.act("lea", "memory_lock_files", files=["src/held.py"], reason="rename")
+    page = stage.open(f"/?project={PROJECT}")
+    button = "[...document.querySelectorAll('.release')].find(e => e.innerText.includes('lea'))"
+    page.wait_for(f"Boolean({button})")
+    page.run(f"{button}.click()")
+    page.wait_for("document.activeElement?.name === 'reason'")
+    page.type("lea is away")
+    page.press("Enter")
+    page.wait_for_text("src/held.py is free.")
+    held = [lock["held_by"] for lock in stage.call("memory_list_locks", project=PROJECT)["locks"]]
+    assert "lea" not in held
+    page.press("u")
+    page.wait_for_text("lea has it again.")
+    page.wait_for(f"Boolean({button})")
+    notices = stage.act("lea", "memory_heartbeat")["_notice"]
+    assert any("lea is away" in notice for notice in notices)
+    assert page.list_problems() == []
+    page.close()
+
+
 def test_time_shows_the_state_as_of_a_moment(stage: PageStage):
     stage.act("ann", "memory_lock_files", files=["src/then.py"])
     page = stage.open(f"/time?project={PROJECT}&span=1h")

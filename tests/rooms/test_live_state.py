@@ -238,3 +238,18 @@ async def test_file_record_tells_who_holds_and_changed_a_file_and_what_cites_it(
     assert [(row["kind"], row["agent"]) for row in record["prevented"]] == [("edits", "ben")]
     empty = await team.anyone(PERSON).get_file_record(project="shop", path="src/other.py")
     assert empty == {"path": "src/other.py", "held": [], "changed": [], "documents": [], "prevented": []}
+
+
+async def test_live_state_lists_no_more_than_the_limit_and_counts_everything(team):
+    for name in ("ann", "ben", "mia"):
+        agent = await team.agent(name)
+        await agent.lock_files(files=[f"src/{name}.py"])
+        await agent.update_work(title="Tax", status="blocked", blocked_by="zoe", files_touched=["src/all.py"])
+    state = await team.anyone(PERSON).get_live_state(project="shop", limit=2)
+    assert {name: len(state[name]) for name in ("needs_you", "agents", "files")} == {
+        "needs_you": 2,
+        "agents": 2,
+        "files": 2,
+    }
+    assert state["counts"] == {"needs_you": 3, "idle": 0, "agents": 3, "files": 6}
+    assert all(file["mode"] for file in state["files"])

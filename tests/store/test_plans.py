@@ -57,6 +57,9 @@ class ExplainingTx:
         self.plans += [row["detail"] for row in rows]
         return []
 
+    async def one(self, statement: str, *values: Any) -> None:
+        await self.all(statement, *values)
+
 
 FIRST_DATA = {
     "message_for_people": lambda tx: store.list_mail_for_people(tx, ["shop"], 3),
@@ -67,6 +70,10 @@ FIRST_DATA = {
         tx, ["shop"], "eve", 3
     ),
     "document_recent (project=? AND created_at>?)": lambda tx: standup_store.list_documents(tx, ["shop"], 1),
+    "backlog_completed (project=? AND completed_at>?)": lambda tx: standup_store.list_completed_items(
+        tx, ["shop"], 1
+    ),
+    "backlog_status (project=? AND status=?)": lambda tx: store.count_open_items(tx, ["shop"]),
     "document_flagged": lambda tx: listing.find_documents(tx, "shop", (1, ""), (None,) * 4, True, 10),
     "citation_changed": lambda tx: listing.find_documents(tx, "shop", (1, ""), (None,) * 4, True, 10),
 }

@@ -1,11 +1,13 @@
 """The files of the web page: the shell at every view's path, and scripts and styles below /assets.
 
 Everything is in the wheel and works offline. Scripts import each other by relative paths, so all of them live below one
-folder whose name is the digest of their contents: browsers may keep them for ever.
+folder whose name is the digest of their contents: browsers may keep them for ever. The shell of a view names every script
+that the view needs, so that a browser asks for all of them at once.
 """
 
 import gzip
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -35,6 +37,8 @@ _TYPES: Final = {
     "webmanifest": b"application/manifest+json",
 }
 _SHELL: Final = "index.html"
+_FIRST_SCRIPT: Final = "app.js"
+_IMPORT: Final = re.compile(rb'^import [^;]* from "\./([\w.-]+)";', re.MULTILINE)
 _IMMUTABLE: Final = b"public, max-age=31536000, immutable"
 _NOT_MODIFIED: Final = 304
 
@@ -89,12 +93,32 @@ class WebPage:
             for name, body in sources.items()
             if name.rpartition(".")[2] in _TYPES
         }
-        self.shell = PageFile(_SHELL, shell.replace(b"{{version}}", self.version.encode()), b"no-cache")
+        self.shells = {view: self._build_shell(shell, sources, view) for view in VIEWS}
+
+    def _build_shell(self, shell: bytes, sources: dict[str, bytes], view: str) -> PageFile:
+        names = _list_scripts(sources, _FIRST_SCRIPT) | _list_scripts(sources, f"view-{view}.js")
+        links = "\n".join(
+            f'<link rel="modulepreload" href="/assets/{{{{version}}}}/{name}">' for name in sorted(names)
+        )
+        body = shell.replace(b"{{scripts}}", links.encode()).replace(b"{{version}}", self.version.encode())
+        return PageFile(_SHELL, body, b"no-cache")
 
     def public_routes(self) -> dict[str, Route]:
-        paths = ("/", *(f"/{view}" for view in VIEWS))
-        routes: dict[str, Route] = dict.fromkeys(paths, self.shell.send)
-        return routes | {path: file.send for path, file in self.files.items()}
+        routes: dict[str, Route] = {f"/{view}": shell.send for view, shell in self.shells.items()}
+        files = {path: file.send for path, file in self.files.items()}
+        return {"/": self.shells[VIEWS[0]].send} | routes | files
+
+
+def _list_scripts(sources: dict[str, bytes], first: str) -> set[str]:
+    """A script and what it imports, directly or through others."""
+    found: set[str] = set()
+    waiting = [first]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [imported.decode() for imported in _IMPORT.findall(sources[name])]
+    return found
 
 
 def _hash_all(sources: dict[str, bytes]) -> str:

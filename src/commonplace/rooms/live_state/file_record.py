@@ -59,7 +59,7 @@ async def get_file_record(call: Call, project: str, path: FilePath) -> FileRecor
     prevented = [row for row in model.build_prevented_list(refusals) if path in row.detail]
     return FileRecord(
         path=path,
-        held=[held for held in model.build_files(leases, []) if held.path == path],
+        held=[held for row in leases if (held := model.build_held_file(row)).path == path],
         changed=[
             FileChange(
                 agent=row["agent"], at=iso(row["at"]), task=row["task"] or "", branch=row["branch"] or ""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field
 
+from commonplace.activity import shorten_session
 from commonplace.clock import MINUTE, SECOND, iso, iso_exact
 from commonplace.file_region import shorten_path, split_region
 from commonplace.operation import Reply
@@ -14,10 +15,10 @@ from commonplace.rooms.requests.model import PersonRequest
 from commonplace.store.database import Row
 
 ACTS_MINUTES = 15
+RowLimit = Annotated[int, Field(ge=1, le=500)]
 EventLimit = Annotated[int, Field(ge=1, le=500)]
 EventKinds = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=50)]
 EventCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\d{1,17}$")]
-_SESSION_CHARACTERS = 8
 _TEXT_CHARACTERS = 500
 _REPORT = "memory_report_prevented"
 _MAX_REPORT_DELAY = 5 * SECOND
@@ -85,13 +86,17 @@ class AgentCard(Reply):
 
 
 class TouchedFile(Reply):
-    """A file that an agent holds (`mode` is set) or has changed; `region` if it holds only these lines or symbols."""
+    """A file that an agent holds (`mode` is set) or has changed.
+
+    `region` if it holds only these lines or symbols; `lock` then names them with the file, as memory_lock_files does.
+    """
 
     project: str
     path: str
     agent: str
     at: str
     region: str = ""
+    lock: str = ""
     mode: str = ""
     reason: str = ""
     until: str = ""
@@ -107,8 +112,11 @@ class Prevented(Reply):
 
 
 class LiveState(Reply):
+    """`counts` is of what there is, where a limit cuts the lists: `needs_you` and `idle` together are all who wait."""
+
     now: str
     agent: str
+    counts: dict[str, int]
     needs_you: list[NeedsYou]
     agents: list[AgentCard]
     files: list[TouchedFile]
@@ -166,7 +174,7 @@ def _build_agent_card(row: Row, holds: list[str], acts: list[Row], now: int) -> 
     return AgentCard(
         project=row["project"],
         agent=row["agent"],
-        session=f"ses_{row['id'][:_SESSION_CHARACTERS]}",
+        session=shorten_session(row["id"]),
         started=iso(row["started_at"]),
         active=iso(row["active_at"]),
         task=short_text(row["current_task"] or row["task"]),
@@ -190,23 +198,31 @@ def _count_per_minute(times: Iterable[int], now: int) -> list[int]:
     return counts
 
 
-def build_files(leases: Sequence[Row], touched: Sequence[Row]) -> list[TouchedFile]:
-    """Held files first; a file that its holder has also changed is listed once."""
-    held = [_build_held_file(row) for row in leases]
-    names = {(file.project, file.path, file.agent) for file in held}
-    return held + [
-        TouchedFile(project=row["project"], path=row["path"], agent=row["agent"], at=iso(row["at"]))
-        for row in touched
-        if (row["project"], row["path"], row["agent"]) not in names
+def leave_out_held(touched: Sequence[Row], leases: Sequence[Row]) -> list[Row]:
+    """A file that its holder has also changed is listed once."""
+    held = {(row["project"], split_region(row["path"])[0], row["agent"]) for row in leases}
+    return [row for row in touched if (row["project"], row["path"], row["agent"]) not in held]
+
+
+def build_files(leases: Sequence[Row], changed: Sequence[Row], limit: int) -> list[TouchedFile]:
+    """Held files first."""
+    return [
+        *(build_held_file(row) for row in leases[:limit]),
+        *(_build_changed_file(row) for row in changed[: max(0, limit - len(leases))]),
     ]
 
 
-def _build_held_file(row: Row) -> TouchedFile:
+def _build_changed_file(row: Row) -> TouchedFile:
+    return TouchedFile(project=row["project"], path=row["path"], agent=row["agent"], at=iso(row["at"]))
+
+
+def build_held_file(row: Row) -> TouchedFile:
     path, region = split_region(row["path"])
     return TouchedFile(
         project=row["project"],
         path=path,
         region=" ".join(filter(None, (region.lines, ", ".join(region.symbols)))) if region else "",
+        lock=shorten_path(row["path"]) if region else "",
         agent=row["agent"],
         at=iso(row["granted_at"]),
         mode=row["mode"],

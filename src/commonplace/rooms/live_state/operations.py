@@ -1,5 +1,6 @@
 """Read what is live in one project or in all that the caller may see, and the events of the past."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from commonplace.access import ALL_PROJECTS
@@ -25,7 +26,9 @@ _COMPLETED = MESSAGE_STATUSES.index("completed")
 
 
 @operation("memory_get_live_state", role="readonly", session="optional", example={"project": "shop"})
-async def get_live_state(call: Call, project: ProjectOrAll | None = None) -> model.LiveState:
+async def get_live_state(
+    call: Call, project: ProjectOrAll | None = None, limit: model.RowLimit = 500
+) -> model.LiveState:
     """Who waits for a person, who works on what, which files are held, and what was prevented today."""
     projects = await list_chosen_projects(call, project)
     leases = await store.list_leases(call.tx, projects, call.now)
@@ -34,18 +37,24 @@ async def get_live_state(call: Call, project: ProjectOrAll | None = None) -> mod
     touched = await store.list_touched_files(call.tx, projects, call.now - HOUR)
     refusals = await store.list_prevented(call.tx, projects, call.now - call.now % DAY)
     prevented = model.build_prevented_list(refusals)
-    counts: dict[str, int] = {}
-    for entry in prevented:
-        counts[entry.kind] = counts.get(entry.kind, 0) + 1
-    items = await store.count_ready_and_open_items(call.tx, projects)
+    needs = await _list_needs(call, projects)
+    idle = sum(need.kind == "idle" for need in needs)
+    changed = model.leave_out_held(touched, leases)
+    items = await store.count_open_items(call.tx, projects)
     return model.LiveState(
         now=iso(call.now),
         agent="" if call.is_anonymous else call.agent,
-        needs_you=await _list_needs(call, projects),
-        agents=model.build_agent_cards(sessions, leases, acts, call.now),
-        files=model.build_files(leases, touched),
+        counts={
+            "needs_you": len(needs) - idle,
+            "idle": idle,
+            "agents": len(sessions),
+            "files": len(leases) + len(changed),
+        },
+        needs_you=needs[:limit],
+        agents=model.build_agent_cards(sessions[:limit], leases, acts, call.now),
+        files=model.build_files(leases, changed, limit),
         prevented=prevented[:_MAX_LISTED_PREVENTED],
-        prevented_counts=counts,
+        prevented_counts=dict(Counter(entry.kind for entry in prevented)),
         items={name: int(items[name]) for name in ("open", "in_progress")} if items else {},
     )
 

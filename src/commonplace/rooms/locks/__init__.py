@@ -5,6 +5,7 @@ from commonplace.room import Room
 from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
+from commonplace.rooms.locks.releases import release_lock, return_lock
 from commonplace.rooms.locks.resources import LOCKS, list_locks
 from commonplace.rooms.locks.retention import EXPIRED_WAITERS, LAPSED_LEASES
 from commonplace.rooms.locks.store import RENEW_LEASES
@@ -15,7 +16,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(lock_files, unlock_files, get_locks),
-    program_operations=(list_locks,),
+    program_operations=(list_locks, release_lock, return_lock),
     boot_sections=(RELEVANT_LOCKS_SECTION,),
     retention=(LAPSED_LEASES, EXPIRED_WAITERS),
     resources=(LOCKS,),

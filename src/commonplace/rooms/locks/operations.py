@@ -1,9 +1,9 @@
 """Lock files or regions of them, unlock them, and list locks.
 
-`lease.py` decides what may be granted, `paths.py` compares paths, `file_region.py` regions, `store.py` has the SQL.
+`granting.py` grants, `lease.py` decides what may be granted, `paths.py` compares paths, `file_region.py` regions, `store.py`
+has the SQL. `releases.py` is for people who release what an agent holds.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +14,19 @@ from commonplace import activity, errors
 from commonplace.acting import no_session
 from commonplace.call import Call
 from commonplace.clock import MINUTE
-from commonplace.file_region import shorten_path, split_region
+from commonplace.file_region import shorten_path
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import paths, store, waiters
+from commonplace.rooms.locks import store, waiters
 from commonplace.rooms.locks.claimed_files import list_changed_files, list_claimed_files
-from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
+from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
+from commonplace.rooms.locks.granting import (
+    canonicalize_files,
+    decide_under_contention,
+    load_lock_state,
+    store_grants,
+    take_over_lapsed,
+)
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
@@ -45,7 +52,6 @@ from commonplace.store.database import Row, Work
 from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
-_DECISION_ATTEMPTS = 5
 _WAITS = "The holder is told that you want them, and you when they are free; memory_unlock_files(files=[...]) withdraws this."
 _RETRY = "Do other work meanwhile, or retry with wait_seconds."
 
@@ -66,13 +72,13 @@ async def lock_files(
 ) -> LockFilesReply:
     """Lock a file (acquire, reserve, claim, hold, protect) before you edit, changing it: nobody else, no other
     agent touches it; exclusive access, or wait until free; avoids conflicts. All or nothing; calls renew it."""
-    paths_wanted = _canonicalize_files(call, files)
+    paths_wanted = canonicalize_files(files, call.own_session.working_directory)
     fold = await store.project_ignores_case(call.tx, call.project)
     requests = [LockRequest.from_path(path, mode, fold) for path in paths_wanted]
     news = await _load_file_news(call, requests, fold)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
-    now, scope, candidates = await _load_lock_state(call, requests, fold)
-    decision = await _decide_under_contention(call, requests, fold, now, candidates)
+    now, scope, candidates = await load_lock_state(call, requests, fold)
+    decision = await decide_under_contention(call, requests, fold, now, candidates)
     if decision.conflicts:
         return await _answer_conflict(call, decision, len(paths_wanted), reason, now, wait_seconds)
     if scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
@@ -80,10 +86,10 @@ async def lock_files(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
             hint="Lock the directory (dir/) instead of its files, or release some with memory_unlock_files.",
         )
-    await _take_over_lapsed(call, list(decision.lapsed.values()), now)
+    await take_over_lapsed(call, list(decision.lapsed.values()))
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
     first_token = leases.fencing_token(scope.epoch, last_counter - len(paths_wanted) + 1)
-    granted = await _store_grants(call, requests, decision, first_token, terms)
+    granted = await store_grants(call, requests, decision, first_token, terms)
     await waiters.delete_served_waiters(call.tx, call.own_session, requests, news.waiting, fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
@@ -137,37 +143,6 @@ async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: boo
     return _FileNews(*await run_together(call.tx, works))
 
 
-async def _load_lock_state(
-    call: Call, requests: Sequence[LockRequest], fold: bool
-) -> tuple[int, store.LockScope, list[Lease]]:
-    """The time, the settings and the leases that may overlap, in one message: other lockers wait meanwhile."""
-    works: list[Work[Any]] = [
-        lambda tx: tx.clock(),
-        lambda tx: store.load_lock_scope(tx, call.project, call.own_session.id),
-        lambda tx: store.list_candidate_leases(tx, call.project, requests, fold),
-    ]
-    now, scope, candidates = await run_together(call.tx, works)
-    return now, scope, candidates
-
-
-async def _store_grants(
-    call: Call, requests: Sequence[LockRequest], decision: LockDecision, first_token: int, terms: LeaseTerms
-) -> list[Lease]:
-    held, joined = decision.held, decision.joined
-    granted = [
-        leases.grant_lease(
-            request, held.get(request.path), joined.get(request.path, ()), first_token + offset, terms
-        )
-        for offset, request in enumerate(requests)
-    ]
-    if joined:
-        await store.delete_leases(
-            call.tx, call.project, [lease for found in joined.values() for lease in found]
-        )
-    await store.upsert_leases(call.tx, call.project, granted)
-    return granted
-
-
 def _build_grant_reply(
     call: Call, granted: Sequence[Lease], decision: LockDecision, terms: LeaseTerms, news: _FileNews
 ) -> LockFilesReply:
@@ -198,7 +173,10 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     fold = await store.project_ignores_case(call.tx, call.project)
     held = await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
     requests = (
-        [LockRequest.from_path(path, "exclusive", fold) for path in _canonicalize_files(call, files)]
+        [
+            LockRequest.from_path(path, "exclusive", fold)
+            for path in canonicalize_files(files, call.own_session.working_directory)
+        ]
         if files
         else []
     )
@@ -259,33 +237,6 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
     )
 
 
-def _canonicalize_files(call: Call, files: Sequence[str]) -> list[str]:
-    directory = call.own_session.working_directory
-    # `src` and `src/` are one lock: the first spelling stays.
-    path_by_name: dict[str, str] = {}
-    for path in files:
-        canonical = paths.canonicalize_path(path, directory)
-        _, region = split_region(path)
-        if region is not None and paths.parse_pattern(canonical, (), False).kind == "literal":
-            canonical += region.text
-        path_by_name.setdefault(canonical.removesuffix("/"), canonical)
-    return list(path_by_name.values())
-
-
-async def _decide_under_contention(
-    call: Call, requests: Sequence[LockRequest], fold: bool, now: int, candidates: Sequence[Lease]
-) -> LockDecision:
-    """Decide again if the holder of a lapsed lease renews it meanwhile."""
-    for _ in range(_DECISION_ATTEMPTS):
-        decision = leases.decide_requests(requests, candidates, call.own_session.id, now)
-        if decision.conflicts or await store.lock_lapsed_leases(
-            call.tx, call.project, decision.lapsed.values(), now
-        ):
-            return decision
-        candidates = await store.list_candidate_leases(call.tx, call.project, requests, fold)
-    raise errors.Unavailable("The locks on these files are changing too fast.", hint="Retry the same call.")
-
-
 def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, now: int) -> LockFilesReply:
     moment = LeaseMoment(now, call.now)
     conflicts = [
@@ -303,27 +254,9 @@ def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, no
     )
 
 
-async def _take_over_lapsed(call: Call, lapsed: Sequence[Lease], now: int) -> None:
-    if not lapsed:
-        return
-    await store.delete_leases(call.tx, call.project, lapsed)
-    lost_paths: dict[str, list[str]] = defaultdict(list)
-    for lease in lapsed:
-        if not lease.session_ended:
-            lost_paths[lease.session].append(lease.name)
-    for session, files in lost_paths.items():
-        text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
-        await activity.notify_sessions(call.tx, call.project, [session], text, call.now)
-    call.emit(
-        LEASE_TAKEN_OVER,
-        files=[lease.name for lease in lapsed],
-        held_by=sorted({lease.agent for lease in lapsed}),
-    )
-
-
 def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:
     """The pattern as a request; a plain path includes everything below it, a region only what overlaps it."""
-    (path,) = _canonicalize_files(call, [path_pattern])
+    (path,) = canonicalize_files([path_pattern], call.own_session.working_directory)
     request = LockRequest.from_path(path, "exclusive", fold)
     if request.region is not None or request.pattern.kind != "literal":
         return request

@@ -266,3 +266,14 @@ async def list_leases_with_tokens(
     )
     leases = [Lease.from_row(row, fold) for row in rows]
     return [lease for lease in leases if not lease.session_ended]
+
+
+async def list_open_sessions(tx: Tx, project: str, agent: str) -> list[activity.AgentSession]:
+    """List the sessions of an agent that have not ended, the latest first."""
+    rows = await tx.all(
+        "select project, id, agent, agent_type, key_id, working_directory, 0 as has_notice from session"
+        " where project = $1 and agent = $2 and ended_at is null order by started_at desc, id limit 200",
+        project,
+        agent,
+    )
+    return [activity.session_from_row(row) for row in rows]

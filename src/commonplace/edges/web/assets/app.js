@@ -1,25 +1,40 @@
 // The shell: sign-in, rail, top bar, the chosen view, toasts. It draws everything again when a signal changes that it read.
 
 import { each, effect, html, render, signal } from "./dom.js";
-import { age, clock } from "./format.js";
+import { age, clock, titleTime } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog, listenToKeys, openHelp, openPalette } from "./keys.js";
 import { onEvents, startLive, stopLive, togglePaused } from "./live.js";
-import { countWaiting } from "./requests.js";
-import { call, dismiss, go, link, live, overview, paused, project, projects, refuse, route, send, session, tick, toasts } from "./state.js";
-import { openModal } from "./view.js";
-import { view as admin } from "./view-admin.js";
-import { view as code } from "./view-code.js";
-import { view as knowledge } from "./view-knowledge.js";
-import { view as messages } from "./view-messages.js";
-import { view as now } from "./view-now.js";
-import { view as sessions } from "./view-sessions.js";
-import { view as timeView } from "./view-time.js";
-import { view as work } from "./view-work.js";
+import { counts, loadCounts, overview } from "./overview.js";
+import { call, dismiss, go, link, live, paused, project, projects, refuse, route, send, session, tick, toasts } from "./state.js";
+import { drawFromStart, openModal, skeleton, whenIdle } from "./view.js";
 
+/** Where each view is: only the one that is shown is fetched before the page is there. @type {Record<string, [string, () => Promise<{view: import("./view.js").View}>]>} */
+const SCRIPTS = {
+  now: ["Now", () => import("./view-now.js")],
+  work: ["Work", () => import("./view-work.js")],
+  knowledge: ["Knowledge", () => import("./view-knowledge.js")],
+  messages: ["Messages", () => import("./view-messages.js")],
+  sessions: ["Sessions", () => import("./view-sessions.js")],
+  code: ["Code", () => import("./view-code.js")],
+  time: ["Time", () => import("./view-time.js")],
+  admin: ["Admin", () => import("./view-admin.js")],
+};
 /** @type {Record<string, import("./view.js").View>} */
-export const VIEWS = { now, work, knowledge, messages, sessions, code, time: timeView, admin };
+const VIEWS = Object.fromEntries(Object.entries(SCRIPTS).map(([name, [title]]) => [name, { title, load: () => {}, show: skeleton }]));
+/** The views whose scripts are there. */
+const fetched = signal(/** @type {Set<string>} */ (new Set()));
 const TICK_MILLISECONDS = 5000;
+const OTHER_VIEWS_MILLISECONDS = 2000;
+
+/** @param {string} name */
+async function fetchView(name) {
+  if (!SCRIPTS[name] || fetched.current.has(name)) return;
+  const { view } = await SCRIPTS[name][1]();
+  Object.assign(VIEWS[name], view);
+  fetched.current.add(name);
+  if (route.current.view === name) fetched.changed();
+}
 
 // Starting and signing in
 
@@ -27,8 +42,11 @@ async function start() {
   applyTheme(localStorage.getItem("theme") ?? "");
   const code = new URLSearchParams(location.hash.slice(1)).get("sign-in");
   if (code) history.replaceState({}, "", location.pathname + location.search);
+  // The keys of a view work as soon as it is shown.
+  const script = fetchView(route.current.view).catch(refuse);
   try {
     const known = await (await fetch("/session")).json();
+    await script;
     if (code) await signIn({ code });
     else if (!known.signed_in && !known.needs_key) await signIn({});
     else session.value = known;
@@ -90,6 +108,7 @@ function show() {
   if (!known.signed_in) return html`${showSignIn()}${showToasts()}`;
   const { view } = route.value;
   const shown = VIEWS[view];
+  void fetched.value;
   return html`
     <a class="skip" href="#main">Skip to content</a>
     ${showRail(view)}
@@ -105,7 +124,7 @@ function show() {
 /** @param {string} view */
 function showRail(view) {
   const chosen = route.value.query.get("project");
-  const needs = countWaiting(overview.value);
+  const needs = counts.value.waiting;
   return html`<nav class="rail" aria-label="Views">
     <a class="logo" href="${link("now", chosen ? { project: chosen } : {})}" aria-label="Commonplace">${icon("knowledge")}</a>
     ${Object.entries(VIEWS).map(([name, each]) => html`
@@ -169,20 +188,21 @@ function applyTheme(theme) {
 
 // Fetching
 
-async function loadShared() {
-  const [state, listing] = await Promise.all([
-    call("memory_get_live_state", { project: project() }),
-    call("memory_list_projects", { limit: 100 }),
-  ]);
-  overview.value = state;
-  projects.value = listing.projects;
+async function loadProjects() {
+  projects.value = (await call("memory_list_projects", { limit: 100 })).projects;
 }
 
 /** @param {import("./live.js").LiveEvent[] | null} events */
 async function loadAll(events) {
   if (!session.current?.signed_in) return;
-  const shared = loadShared().catch((error) => live.current.state === "live" && refuse(error));
-  await Promise.all([shared, VIEWS[route.current.view]?.load(events)]);
+  const { view } = route.current;
+  const refuseWhileLive = (/** @type {unknown} */ error) => void (live.current.state === "live" && refuse(error));
+  const listed = loadProjects().catch(refuseWhileLive);
+  const counted = view === "now" ? null : loadCounts().catch(refuseWhileLive);
+  await fetchView(view).catch(refuse);
+  // Which of all projects such a view shows is known when they are listed.
+  if (VIEWS[view]?.isOfOneProject && project() === "*" && !projects.current.length) await listed;
+  await Promise.all([listed, counted, VIEWS[view]?.load(events)]);
 }
 
 // The tab
@@ -190,13 +210,13 @@ async function loadAll(events) {
 /** @type {HTMLCanvasElement | undefined} */ let canvas;
 
 function drawTab() {
-  const state = overview.value;
-  const needs = session.value?.signed_in ? countWaiting(state) : 0;
+  const { waiting, isWorking } = counts.value;
+  const needs = session.value?.signed_in ? waiting : 0;
   const title = VIEWS[route.value.view]?.title ?? "";
   document.title = `${needs ? `(${needs}) ` : ""}${title ? `${title} · ` : ""}Commonplace`;
-  const works = (state?.agents ?? []).some((/** @type {any} */ agent) => Date.now() - Date.parse(agent.active) < 60000);
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  drawIcon(needs, works, works && !isStill ? (tick.value / TICK_MILLISECONDS) % 8 : 0);
+  const turn = isWorking && !isStill ? (tick.value / TICK_MILLISECONDS) % 8 : 0;
+  whenIdle(() => drawIcon(needs, isWorking, turn));
 }
 
 /** @param {number} needs @param {boolean} works @param {number} turn */
@@ -240,12 +260,18 @@ document.addEventListener("click", (event) => {
   scrollTo(0, 0);
 });
 
+document.addEventListener("mouseover", titleTime, { passive: true });
+
 let shownAddress = "";
+let shownList = "";
 effect(() => render(show(), document.body));
 effect(drawTab);
 effect(() => {
   const isIn = session.value?.signed_in;
   const address = isIn ? `${route.value.view}?${route.value.query}` : "";
+  const list = `${route.value.view} ${route.value.query.get("tab")} ${route.value.query.get("mode")}`;
+  if (list !== shownList) drawFromStart();
+  shownList = list;
   if (address && address !== shownAddress) void loadAll(null);
   shownAddress = address;
 });
@@ -253,14 +279,16 @@ let wasIn = false;
 effect(() => {
   const isIn = Boolean(session.value?.signed_in);
   if (isIn !== wasIn) isIn ? startLive() : stopLive();
-  if (!isIn) overview.value = null;
+  if (!isIn) overview.set(null);
   wasIn = isIn;
 });
-onEvents((events) => void loadAll(events));
+onEvents(loadAll);
 setInterval(() => {
   tick.value = Date.now();
   if (session.current?.signed_in && !document.hidden && !paused.current) void VIEWS[route.current.view]?.poll?.();
 }, TICK_MILLISECONDS);
 listenToKeys(VIEWS);
 void start();
+// The others are fetched when there is time for it, so that they open at once, too.
+setTimeout(() => whenIdle(() => Object.keys(SCRIPTS).forEach((name) => void fetchView(name))), OTHER_VIEWS_MILLISECONDS);
 export { go };

@@ -19,7 +19,8 @@ export function foldEvents(events, moment) {
 
 /** @param {PastState} state @param {any} event @param {Record<string, any>} body */
 function fold(state, event, body) {
-  const name = event.actor || body.agent || "";
+  // A lock that a person gave back is its holder's.
+  const name = (event.kind === "FilesLocked" && body.agent) || event.actor || body.agent || "";
   const known = state.agents.get(name);
   const own = known ?? { task: "", at: event.at, files: /** @type {Set<string>} */ (new Set()) };
   if (name && !known && !["operator", "the server"].includes(name)) state.agents.set(name, own);

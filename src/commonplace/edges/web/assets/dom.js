@@ -13,8 +13,10 @@ const VOID = new Set(["br", "hr", "img", "input", "path", "circle", "rect", "lin
 const ADDRESSES = new Set(["href", "src", "action", "formaction"]);
 const SAFE_ADDRESS = /^(https?:|mailto:|\/(?!\/)|[#?]|data:image\/(png|svg\+xml)[;,])/i;
 
-/** @type {WeakMap<TemplateStringsArray, Shape[]>} */
-const shapes = new WeakMap();
+const NOTHING = Symbol("nothing");
+
+/** @type {WeakMap<TemplateStringsArray, Blueprint>} */
+const blueprints = new WeakMap();
 
 /** @param {TemplateStringsArray} strings @param {...unknown} values @returns {Template} */
 export function html(strings, ...values) {
@@ -32,7 +34,7 @@ const contents = new WeakMap();
 
 /** Make the content of an element what the template says. @param {unknown} value @param {Element} into */
 export function render(value, into) {
-  const part = contents.get(into) ?? new ChildPart(into);
+  const part = contents.get(into) ?? new ChildPart(into.appendChild(document.createTextNode("")));
   contents.set(into, part);
   part.set(value);
 }
@@ -99,54 +101,84 @@ function parse(strings) {
   return top;
 }
 
-// Building and updating
+// Building and updating: each template is built once and then cloned, which costs less than making its elements again.
+
+/** Where a value goes: into the text at the end of `path`, or into an attribute of the element there.
+ * @typedef {{path: number[], value: number, name: string, pieces: (string|number)[]}} Hole */
+
+class Blueprint {
+  /** @param {TemplateStringsArray} strings */
+  constructor(strings) {
+    this.fragment = document.createDocumentFragment();
+    /** @type {Hole[]} */ this.holes = [];
+    for (const child of parse(strings)) this.build(child, this.fragment, [], false);
+  }
+
+  /** @param {Shape} shape @param {Node} parent @param {number[]} above @param {boolean} isSvg */
+  build(shape, parent, above, isSvg) {
+    const path = [...above, parent.childNodes.length];
+    if (typeof shape === "object") {
+      const svg = isSvg || shape.tag === "svg";
+      const element = svg ? document.createElementNS(SVG, shape.tag) : document.createElement(shape.tag);
+      for (const child of shape.children) this.build(child, element, path, svg);
+      for (const { name, pieces } of shape.attributes) this.bind(element, path, name, pieces);
+      parent.appendChild(element);
+      return;
+    }
+    parent.appendChild(document.createTextNode(typeof shape === "string" ? shape : ""));
+    if (typeof shape === "number") this.holes.push({ path, value: shape, name: "", pieces: [] });
+  }
+
+  /** @param {Element} element @param {number[]} path @param {string} name @param {(string|number)[]} given */
+  bind(element, path, name, given) {
+    const pieces = given.length > 1 ? given.filter((piece) => piece !== "") : given;
+    if (pieces.every((piece) => typeof piece === "string") && !name.startsWith("style:")) setAttribute(element, name, pieces.join(""), null);
+    else this.holes.push({ path, value: pieces.length === 1 && typeof pieces[0] === "number" ? pieces[0] : -1, name, pieces });
+  }
+}
 
 class Instance {
   /** @param {TemplateStringsArray} strings */
   constructor(strings) {
-    let shape = shapes.get(strings);
-    if (!shape) shapes.set(strings, (shape = parse(strings)));
+    let blueprint = blueprints.get(strings);
+    if (!blueprint) blueprints.set(strings, (blueprint = new Blueprint(strings)));
     this.strings = strings;
-    /** @type {((values: unknown[]) => void)[]} */ this.updates = [];
-    this.fragment = document.createDocumentFragment();
-    for (const child of shape) this.build(child, this.fragment, false);
-  }
-
-  /** @param {Shape} shape @param {Node} parent @param {boolean} isSvg */
-  build(shape, parent, isSvg) {
-    if (typeof shape === "string") parent.appendChild(document.createTextNode(shape));
-    else if (typeof shape === "number") {
-      const part = new ChildPart(parent);
-      this.updates.push((values) => part.set(values[shape]));
-    } else {
-      const svg = isSvg || shape.tag === "svg";
-      const element = svg ? document.createElementNS(SVG, shape.tag) : document.createElement(shape.tag);
-      for (const child of shape.children) this.build(child, element, svg);
-      for (const { name, pieces } of shape.attributes) this.bind(element, name, pieces);
-      parent.appendChild(element);
-    }
-  }
-
-  /** @param {Element} element @param {string} name @param {(string|number)[]} given */
-  bind(element, name, given) {
-    const pieces = given.length > 1 ? given.filter((piece) => piece !== "") : given;
-    /** @type {unknown} */ let before = {};
-    const isWhole = pieces.length === 1 && typeof pieces[0] === "number";
-    /** @param {unknown[]} values */
-    const update = (values) => {
-      const value = isWhole
-        ? values[/** @type {number} */ (pieces[0])]
-        : pieces.map((piece) => (typeof piece === "number" ? values[piece] ?? "" : piece)).join("");
-      if (value !== before) setAttribute(element, name, value, before);
-      before = value;
-    };
-    if (pieces.every((piece) => typeof piece === "string")) update([]);
-    else this.updates.push(update);
+    this.holes = blueprint.holes;
+    this.fragment = /** @type {DocumentFragment} */ (blueprint.fragment.cloneNode(true));
+    this.parts = this.holes.map(({ path, name }) => {
+      /** @type {Node} */ let node = this.fragment;
+      for (const index of path) node = node.childNodes[index];
+      return name ? new AttributePart(/** @type {Element} */ (node)) : new ChildPart(/** @type {Text} */ (node));
+    });
   }
 
   /** @param {unknown[]} values */
   update(values) {
-    for (const update of this.updates) update(values);
+    for (let index = 0; index < this.parts.length; index++) {
+      const { value, name, pieces } = this.holes[index];
+      this.parts[index].set(value >= 0 ? values[value] : joinPieces(pieces, values), name);
+    }
+  }
+}
+
+/** @param {(string|number)[]} pieces @param {unknown[]} values */
+function joinPieces(pieces, values) {
+  let text = "";
+  for (const piece of pieces) text += typeof piece === "number" ? values[piece] ?? "" : piece;
+  return text;
+}
+
+class AttributePart {
+  /** @param {Element} element */
+  constructor(element) {
+    this.element = element;
+    /** @type {unknown} */ this.shown = NOTHING;
+  }
+
+  /** @param {unknown} value @param {string} name */
+  set(value, name) {
+    if (value !== this.shown) setAttribute(this.element, name, value, this.shown);
+    this.shown = value;
   }
 }
 
@@ -168,61 +200,58 @@ function setAttribute(element, name, value, before) {
   else element.setAttribute(name, value === true ? "" : String(value));
 }
 
-/** What stands between two comments: a text, a template, a node or a list of them. */
+/** What stands at one place: a text, a template, a node or a list of them. A text needs one node; the others stand between
+ * two empty ones. */
 class ChildPart {
-  /** @param {Node} parent @param {Node | null} before */
-  constructor(parent, before = null) {
-    this.start = parent.insertBefore(document.createComment(""), before);
-    this.end = parent.insertBefore(document.createComment(""), before);
-    /** @type {unknown} */ this.shown = null;
-    /** @type {Text | null} */ this.text = null;
+  /** @param {Text} place */
+  constructor(place) {
+    this.start = this.end = place;
+    this.text = "";
+    /** @type {Node | null} */ this.shown = null;
     /** @type {Instance | null} */ this.instance = null;
     /** @type {Map<unknown, ChildPart> | null} */ this.parts = null;
   }
 
   /** @param {unknown} value */
   set(value) {
-    if (Array.isArray(value)) this.setList({ entries: value.map((item, index) => [index, item]) });
+    if (value === null || typeof value !== "object") this.setText(value === null || value === undefined || value === false || value === true ? "" : String(value));
+    else if ("strings" in value) this.setTemplate(/** @type {Template} */ (value));
+    else if (Array.isArray(value)) this.setList({ entries: value.map((item, index) => [index, item]) });
     else if (value instanceof Node) this.setNode(value);
-    else if (value !== null && typeof value === "object" && "entries" in value) this.setList(/** @type {Keyed} */ (value));
-    else if (value !== null && typeof value === "object" && "strings" in value) this.setTemplate(/** @type {Template} */ (value));
-    else this.setText(value === null || value === undefined || value === false || value === true ? "" : String(value));
+    else if ("entries" in value) this.setList(/** @type {Keyed} */ (value));
+    else this.setText(String(value));
   }
 
   /** @param {string} text */
   setText(text) {
-    if (!this.text) {
-      this.clear();
-      this.text = this.insert(document.createTextNode(text));
-    } else if (this.text.data !== text) this.text.data = text;
+    if (this.end !== this.start) this.close();
+    if (this.text !== text) this.start.data = this.text = text;
   }
 
   /** @param {Node} node */
   setNode(node) {
     if (this.shown === node) return;
-    this.clear();
+    this.open();
     this.shown = this.insert(node);
   }
 
   /** @param {Template} template */
   setTemplate(template) {
-    if (this.instance?.strings !== template.strings) {
-      this.clear();
-      this.instance = new Instance(template.strings);
-      this.instance.update(template.values);
-      this.insert(this.instance.fragment);
-    } else this.instance.update(template.values);
+    if (this.instance?.strings === template.strings) return this.instance.update(template.values);
+    this.open();
+    this.instance = new Instance(template.strings);
+    this.instance.update(template.values);
+    this.insert(this.instance.fragment);
   }
 
   /** @param {Keyed} list */
   setList({ entries }) {
-    if (!this.parts) this.clear();
+    if (!this.parts) this.open();
     const before = this.parts ?? new Map();
     /** @type {Map<unknown, ChildPart>} */ const after = new Map();
-    const parent = /** @type {Node} */ (this.end.parentNode);
     for (const [key, value] of entries) {
       if (after.has(key)) continue;
-      const part = before.get(key) ?? new ChildPart(parent, this.end);
+      const part = before.get(key) ?? new ChildPart(this.insert(document.createTextNode("")));
       after.set(key, part);
       part.set(value);
     }
@@ -243,21 +272,34 @@ class ChildPart {
 
   /** @param {Node} next */
   moveBefore(next) {
-    const range = document.createRange();
-    range.setStartBefore(this.start);
-    range.setEndAfter(this.end);
-    next.parentNode?.insertBefore(range.extractContents(), next);
+    for (const node of this.nodes()) next.parentNode?.insertBefore(node, next);
   }
 
-  clear() {
-    while (this.start.nextSibling !== this.end) this.start.nextSibling?.remove();
-    this.text = this.instance = this.parts = this.shown = null;
+  /** @returns {Node[]} */
+  nodes() {
+    /** @type {Node[]} */ const nodes = [this.start];
+    for (let node = /** @type {Node} */ (this.start); node !== this.end; nodes.push(node)) node = /** @type {Node} */ (node.nextSibling);
+    return nodes;
+  }
+
+  /** Make room for nodes, and nothing else. */
+  open() {
+    this.close();
+    this.setText("");
+    this.end = document.createTextNode("");
+    this.start.after(this.end);
+  }
+
+  /** Leave the one node of a text. */
+  close() {
+    for (const node of this.nodes().slice(1)) /** @type {ChildNode} */ (node).remove();
+    this.end = this.start;
+    this.instance = this.parts = this.shown = null;
   }
 
   remove() {
-    this.clear();
+    this.close();
     this.start.remove();
-    this.end.remove();
   }
 }
 

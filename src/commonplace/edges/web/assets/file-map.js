@@ -3,6 +3,7 @@
 import { each, html } from "./dom.js";
 import { avatar, clock, hue, time } from "./format.js";
 import { icon } from "./icons.js";
+import { showRelease } from "./lock-release.js";
 import { link, project } from "./state.js";
 
 const TRACK_WIDTH = 72;
@@ -58,7 +59,7 @@ function showHolder(row) {
   return html`<span class="file-agent" title="${[row.agent, row.mode ? "holds it" : "changed it", row.reason, until].filter(Boolean).join(" · ")}">${avatar(row.agent)}<span class="clip">${row.agent}</span>
     ${row.region ? html`<code class="muted">${row.region}</code>` : ""}
     <span class="muted clip why">${row.mode ? row.reason : html`changed ${time(row.at)} ago`}</span>
-    ${row.mode ? html`<span class="muted when">${icon("lock")}${clock(row.until).slice(0, 5)}</span>` : html`<span class="muted when"></span>`}</span>`;
+    ${row.mode ? html`<span class="muted when">${icon("lock")}${clock(row.until).slice(0, 5)}</span>` : html`<span class="muted when"></span>`}${showRelease(row)}</span>`;
 }
 
 /** Who holds which lines, drawn to scale; a whole file is a full bar, one that was only changed an outline. @param {any[]} rows */

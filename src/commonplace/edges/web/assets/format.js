@@ -1,7 +1,10 @@
 // How times, names and numbers are written. Times are relative, with the exact time on hover.
+//
+// What a view shows when it opens needs no `Intl`: loading its data would take longer than drawing the view.
 
 import { html } from "./dom.js";
 
+/** @type {Intl.DateTimeFormat | undefined} */ let formatter;
 const STEPS = /** @type {[number, string][]} */ ([[31536000, "y"], [2592000, "mo"], [86400, "d"], [3600, "h"], [60, "min"]]);
 
 /** @param {string} at @param {number} now milliseconds */
@@ -14,22 +17,38 @@ export function age(at, now = Date.now()) {
 
 /** @param {string} at */
 export function exact(at) {
-  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  formatter ??= new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const milliseconds = Date.parse(at);
+  return Number.isNaN(milliseconds) ? "" : formatter.format(milliseconds);
 }
 
 /** @param {string} at */
 export function clock(at) {
-  return new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? "" : [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+/** Day and minute, as in file names. @param {number} at milliseconds */
+export function minute(at) {
+  const date = new Date(at);
+  const parts = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0"));
+  return `${parts.join("-")} ${clock(date.toISOString()).slice(0, 5)}`;
 }
 
 /** @param {string | undefined} at */
 export function time(at) {
-  return at ? html`<time datetime="${at}" title="${exact(at)}">${age(at)}</time>` : "";
+  return at ? html`<time datetime="${at}">${age(at)}</time>` : "";
+}
+
+/** Every `time` element says its exact time to whoever points at it. @param {Event} event */
+export function titleTime(event) {
+  const element = /** @type {HTMLTimeElement | null} */ (/** @type {Element} */ (event.target).closest?.("time[datetime]"));
+  if (element) element.title = exact(element.dateTime);
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export function count(count, one, many = `${one}s`) {
-  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
+  return `${count < 1000 ? count : count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
 /** @param {number} bytes */
@@ -70,6 +89,13 @@ export function words(kind) {
 export function sayPrevented(row) {
   const reported = /^[a-z]+_[a-z_]+: (.+)$/s.exec(row.detail ?? "");
   return reported ? reported[1] : `${words(row.operation.replace("memory_", ""))}: ${row.detail}`;
+}
+
+/** What an event is about, in a few words. @param {any} event */
+export function describe(event) {
+  const body = event.body ?? {};
+  const texts = [body.title, body.what, body.task, body.subject, body.name, ...(body.files ?? []).slice(0, 3), body.status && words(String(body.status)), body.agent !== event.actor && body.agent].filter(Boolean);
+  return texts.slice(0, 2).join(" · ");
 }
 
 /** The changes between two texts by lines, with what stayed. @param {string} before @param {string} after */

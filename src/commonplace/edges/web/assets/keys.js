@@ -4,7 +4,8 @@ import { each, html, signal } from "./dom.js";
 import { icon } from "./icons.js";
 import { togglePaused } from "./live.js";
 import { openModal } from "./view.js";
-import { call, dismiss, go, oneProject, overview, paused, projects, route, toasts } from "./state.js";
+import { overview } from "./overview.js";
+import { call, dismiss, go, oneProject, paused, projects, route, toasts } from "./state.js";
 
 /** What is open above the page. @type {import("./dom.js").Signal<(() => unknown) | null>} */
 export const dialog = signal(null);
@@ -134,6 +135,7 @@ export function openPalette() {
   chosen.value = 0;
   found.value = [];
   dialog.value = showPalette;
+  if (route.current.view !== "now") void overview.load();
 }
 
 /** @returns {{key: string, mark: string, text: string, note: string, act: () => void}[]} */
@@ -152,9 +154,9 @@ function listEntries() {
     { key: "json", mark: "code", text: "This view as JSON", note: ".json", act: () => open(jsonAddress(), "_blank", "noopener") },
     { key: "keys", mark: "search", text: "Show the keys", note: "?", act: openHelp },
   ].filter((act) => text && fits(act.text));
-  const files = [...new Map((overview.value?.files ?? []).map((/** @type {any} */ file) => [file.project + file.path, file])).values()].filter((file) => text && fits(file.path)).slice(0, 6).map((file) => ({ key: `file ${file.project}${file.path}`, mark: "code", text: file.path, note: `held or changed by ${file.agent}`, act: () => go("code", { project: file.project, file: file.path }) }));
+  const files = [...new Map((overview.data?.files ?? []).map((/** @type {any} */ file) => [file.project + file.path, file])).values()].filter((file) => text && fits(file.path)).slice(0, 6).map((file) => ({ key: `file ${file.project}${file.path}`, mark: "code", text: file.path, note: `held or changed by ${file.agent}`, act: () => go("code", { project: file.project, file: file.path }) }));
   const known = projects.value.filter((each) => fits(each.project)).slice(0, 6).map((each) => ({ key: `project ${each.project}`, mark: "branch", text: each.project, note: "project", act: () => go(route.current.view, { project: each.project }) }));
-  const agents = (overview.value?.agents ?? []).filter((/** @type {any} */ agent) => text && fits(agent.agent)).slice(0, 6).map((/** @type {any} */ agent) => ({ key: `agent ${agent.session}`, mark: "now", text: agent.agent, note: agent.task ?? "agent", act: () => go("messages", { project: agent.project, to: agent.agent }) }));
+  const agents = (overview.data?.agents ?? []).filter((/** @type {any} */ agent) => text && fits(agent.agent)).slice(0, 6).map((/** @type {any} */ agent) => ({ key: `agent ${agent.session}`, mark: "now", text: agent.agent, note: agent.task ?? "agent", act: () => go("messages", { project: agent.project, to: agent.agent }) }));
   const hits = found.value.map((hit) => ({ key: hit.id, mark: "knowledge", text: hit.title, note: `${hit.type} · ${hit.source ?? ""}`, act: () => openHit(hit) }));
   const search = text ? [{ key: "search", mark: "search", text: `Search for “${typed.value}”`, note: "Knowledge", act: () => go("knowledge", { q: typed.current }) }] : [];
   return [...agents, ...files, ...hits, ...search, ...places, ...acts, ...more, ...known];

@@ -1,12 +1,14 @@
 // One event stream for all tabs of a browser: browsers allow six connections to a host, so the seventh tab would hang.
 //
 // The tab that holds the lock reads the stream and passes events on; when it closes, another one gets the lock. Events
-// carry ids, not contents: each view fetches again what it shows, at most four times a second.
+// carry ids, not contents: each view fetches again what it shows, at most four times a second, and a third of the time
+// where that takes long.
 
 import { live, paused, session } from "./state.js";
 
 const CHANNEL = "commonplace-live";
 const SPACING_MILLISECONDS = 250;
+const LONGEST_SPACING_MILLISECONDS = 10000;
 const HIDDEN_SPACING_MILLISECONDS = 5000;
 const OFFLINE_MILLISECONDS = 4000;
 const FIRST_RETRY_MILLISECONDS = 500;
@@ -14,7 +16,7 @@ const LAST_RETRY_MILLISECONDS = 30000;
 
 /** @typedef {{project: string, n: number, kind: string, uri: string, at: string, actor?: string, body?: Record<string, any>}} LiveEvent */
 
-/** @type {Set<(events: LiveEvent[] | null) => void>} */ const listeners = new Set();
+/** @type {Set<(events: LiveEvent[] | null) => Promise<void>>} */ const listeners = new Set();
 /** @type {LiveEvent[]} */ let gathered = [];
 /** Events are missing: what is shown may be older than any event tells. */
 let isReset = false;
@@ -25,7 +27,7 @@ let position = "";
 /** @type {AbortController | undefined} */ let leading;
 
 /** Call with the events since the last time, or with null when anything may have changed.
- * @param {(events: LiveEvent[] | null) => void} listener @returns {() => void} */
+ * @param {(events: LiveEvent[] | null) => Promise<void>} listener @returns {() => void} */
 export function onEvents(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -137,17 +139,26 @@ function setStatus(state) {
 
 function schedule() {
   if (paused.current) live.value = { ...live.current, behind: gathered.length };
-  if (timer !== undefined || paused.current) return;
-  timer = setTimeout(deliver, document.hidden ? HIDDEN_SPACING_MILLISECONDS : SPACING_MILLISECONDS);
+  if (timer !== undefined || isDelivering || paused.current) return;
+  timer = setTimeout(deliver, document.hidden ? Math.max(spacing, HIDDEN_SPACING_MILLISECONDS) : spacing);
 }
 
-function deliver() {
+let isDelivering = false;
+let spacing = SPACING_MILLISECONDS;
+
+async function deliver() {
   timer = undefined;
+  isDelivering = true;
+  const began = performance.now();
   const events = isReset ? null : gathered;
   gathered = [];
   isReset = false;
   live.value = { ...live.current, seen: Date.now(), behind: 0 };
-  for (const listener of listeners) listener(events);
+  const longest = new Promise((done) => setTimeout(done, LONGEST_SPACING_MILLISECONDS));
+  await Promise.race([longest, Promise.allSettled([...listeners].map((listener) => listener(events)))]);
+  spacing = Math.min(LONGEST_SPACING_MILLISECONDS, Math.max(SPACING_MILLISECONDS, 2 * (performance.now() - began)));
+  isDelivering = false;
+  if (gathered.length || isReset) schedule();
 }
 
 export function togglePaused() {
@@ -161,6 +172,6 @@ export function togglePaused() {
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && timer !== undefined) {
     clearTimeout(timer);
-    deliver();
+    void deliver();
   }
 });

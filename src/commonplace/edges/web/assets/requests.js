@@ -5,22 +5,23 @@
 import { each, html } from "./dom.js";
 import { avatar, time } from "./format.js";
 import { icon } from "./icons.js";
-import { copy, overview, write } from "./state.js";
+import { counts, overview } from "./overview.js";
+import { copy, write } from "./state.js";
 
 /** @type {Record<string, string>} */
 const SAYS = { permission: "asks for permission", question: "asks you", plan: "shows you a plan", idle: "has ended its turn" };
 
-/** How many rows really wait: an agent that has ended its turn waits for nothing. @param {any} now */
-export function countWaiting(now) {
-  return (now?.needs_you ?? []).filter((/** @type {any} */ need) => need.kind !== "idle").length;
-}
-
 /** Take a row away at once; what is returned puts it back. @param {any} need */
 export function without(need) {
-  const now = /** @type {any} */ (overview.current);
-  const before = now.needs_you;
-  overview.value = { ...now, needs_you: before.filter((/** @type {any} */ each) => each !== need) };
-  return () => (overview.value = { ...overview.current, needs_you: before });
+  const [now, before] = [overview.data, counts.current];
+  if (!now) return () => {};
+  overview.set({ ...now, needs_you: now.needs_you.filter((/** @type {any} */ each) => each !== need) });
+  // An agent that has ended its turn waits for nothing.
+  counts.value = { ...before, waiting: before.waiting - (need.kind === "idle" ? 0 : 1) };
+  return () => {
+    overview.set(now);
+    counts.value = before;
+  };
 }
 
 /** @param {any} need */

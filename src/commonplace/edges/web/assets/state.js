@@ -14,8 +14,6 @@ export const route = signal(readRoute());
 export const toasts = signal([]);
 /** @type {import("./dom.js").Signal<{project: string, active_sessions?: number}[]>} */
 export const projects = signal([]);
-/** @type {import("./dom.js").Signal<Reply | null>} */
-export const overview = signal(null);
 /** The time by which ages are shown; advanced once in a while. */
 export const tick = signal(Date.now());
 /** @type {import("./dom.js").Signal<{state: "live" | "connecting" | "offline", seen: number, behind: number}>} */

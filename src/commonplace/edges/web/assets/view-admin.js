@@ -1,11 +1,11 @@
 // Admin: keys, rules, the audit log and the health of the server (health.js).
 
 import { each, html, signal } from "./dom.js";
-import { clock, count, exact, time, words } from "./format.js";
+import { clock, count, time, words } from "./format.js";
 import { health, showHealth } from "./health.js";
 import { icon } from "./icons.js";
 import { call, copy, go, oneProject, project, route, session, tick, write } from "./state.js";
-import { empty, fields, loaded, resource, select, tabs } from "./view.js";
+import { drawn, empty, fields, loaded, resource, select, tabs } from "./view.js";
 
 const keys = resource(() => call("memory_admin", { action: "list_keys", limit: 200 }));
 const rules = resource(() => call("memory_guidelines", { action: "list", ...(project() === "*" ? {} : { scope: oneProject() }) }));
@@ -101,9 +101,9 @@ function showRules() {
 function showAudit() {
   const query = route.value.query;
   const rows = audit.data?.events ?? [];
-  const options = (/** @type {string} */ name) => [...new Set(rows.map((/** @type {any} */ row) => row[name]).filter(Boolean))].sort().map((value) => /** @type {[string, string]} */ ([value, words(value.replace("memory_", ""))]));
+  const options = (/** @type {string} */ name) => drawn([...new Set(rows.map((/** @type {any} */ row) => row[name]).filter(Boolean))].sort()).map((value) => /** @type {[string, string]} */ ([value, words(value.replace("memory_", ""))]));
   return html`
     <div class="row">${select("Operation or outcome", query.get("event_type") ?? "", [["", "every operation"], ["conflict", "conflict"], ["forbidden", "forbidden"], ["duplicate", "duplicate"], ["invalid", "invalid"], ...options("operation")], (value) => go("admin", { event_type: value }, { keep: true }))}
       ${select("Agent", query.get("agent") ?? "", [["", "every agent"], ...options("agent")], (value) => go("admin", { agent: value }, { keep: true }))}</div>
-    ${loaded(audit, (data) => (data.events.length ? html`<div class="table" role="list">${each(data.events, (row) => `${row.at}${row.id ?? ""}${row.operation}${row.detail}`, (row) => html`<div class="table-row" role="listitem" data-row tabindex="-1"><time class="muted when" datetime="${row.at}" title="${exact(row.at)}">${clock(row.at)}</time><span class="chip ${row.outcome === "ok" ? "" : "warn"}">${row.outcome === "ok" ? "ok" : words(row.outcome)}</span><span class="name clip">${words(row.operation.replace("memory_", ""))}</span><b class="name clip">${row.agent}</b><span class="muted clip grow">${row.detail}</span><span class="muted">${row.project}</span></div>`)}</div>` : empty("Nothing recorded", "Every write and every refusal leaves a row here.")))}`;
+    ${loaded(audit, (data) => (data.events.length ? html`<div class="table" role="list">${each(drawn(data.events), (row) => `${row.at}${row.id ?? ""}${row.operation}${row.detail}`, (row) => html`<div class="table-row" role="listitem" data-row tabindex="-1"><time class="muted when" datetime="${row.at}">${clock(row.at)}</time><span class="chip ${row.outcome === "ok" ? "" : "warn"}">${row.outcome === "ok" ? "ok" : words(row.outcome)}</span><span class="name clip">${words(row.operation.replace("memory_", ""))}</span><b class="name clip">${row.agent}</b><span class="muted clip grow">${row.detail}</span><span class="muted">${row.project}</span></div>`)}</div>` : empty("Nothing recorded", "Every write and every refusal leaves a row here.")))}`;
 }

@@ -5,7 +5,7 @@ import { count } from "./format.js";
 import { showFileRecord } from "./file-record.js";
 import { icon } from "./icons.js";
 import { call, go, oneProject, route } from "./state.js";
-import { empty, fields, loaded, resource } from "./view.js";
+import { drawn, empty, fields, loaded, resource } from "./view.js";
 
 const functions = resource(async () => {
   const asked = route.current.query.get("q") ?? "";
@@ -38,6 +38,7 @@ const file = resource(async () => {
 /** @type {import("./view.js").View} */
 export const view = {
   title: "Code",
+  isOfOneProject: true,
   load(events) {
     const isOfFile = route.current.query.has("file") && events?.some((event) => /File|Work|Document|Prevented|Denied|Predicted/.test(event.kind));
     if (events && !events.some((event) => event.kind.startsWith("Function"))) return isOfFile ? file.load() : undefined;
@@ -65,7 +66,7 @@ function showFunctions(rows) {
   if (!rows.length) return empty("No functions known", html`Run <code>commonplace librarian</code> in a repository: it reads the source and keeps this list current.`);
   /** @type {Map<string, any[]>} */ const files = new Map();
   for (const row of rows) (files.get(row.file) ?? /** @type {any[]} */ (files.set(row.file, []).get(row.file))).push(row);
-  return html`${each(files, ([file]) => file, ([file, found]) => html`<section class="code-file"><h2><button class="linklike" title="What is known of this file" onclick=${() => go("code", { file, function: "" }, { keep: true })}><code>${file}</code></button> <span class="count">${found.length}</span></h2>
+  return html`${each(drawn([...files]), ([file]) => file, ([file, found]) => html`<section class="code-file"><h2><button class="linklike" title="What is known of this file" onclick=${() => go("code", { file, function: "" }, { keep: true })}><code>${file}</code></button> <span class="count">${found.length}</span></h2>
     <div class="table" role="list">${each(found, (row) => row.id, (row) => html`<div class="table-row ${route.value.query.get("function") === row.id ? "is-open" : ""}" role="listitem" data-row tabindex="0" onclick=${() => go("code", { function: row.id, file: "" }, { keep: true })}>
       <code class="name clip">${row.name}</code><span class="clip grow muted">${row.purpose || row.signature}</span>
       ${row.drift?.length ? html`<span class="chip warn" title="changed since it was described">${icon("warn")}drift</span>` : ""}${row.clones?.length ? html`<span class="chip" title="the same body elsewhere">${count(row.clones.length, "clone")}</span>` : ""}

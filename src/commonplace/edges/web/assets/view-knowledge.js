@@ -7,8 +7,9 @@ import { icon } from "./icons.js";
 import { closeDialog, dialog } from "./keys.js";
 import { showPack } from "./boot-pack.js";
 import { markdown, parseMarkdown } from "./markdown.js";
-import { call, go, oneProject, overview, refuse, route, tick, write } from "./state.js";
-import { empty, fields, loaded, openModal, resource, tabs } from "./view.js";
+import { overview } from "./overview.js";
+import { call, go, oneProject, refuse, route, tick, write } from "./state.js";
+import { drawn, empty, fields, loaded, openModal, resource, tabs } from "./view.js";
 
 const FACETS = /** @type {[string, string, string][]} */ ([["type", "Type", "memory_type"], ["status", "Status", "status"], ["tag", "Tag", "tag"], ["author", "Author", "author"]]);
 
@@ -66,7 +67,8 @@ const isEditing = signal(false);
 /** @type {import("./view.js").View} */
 export const view = {
   title: "Knowledge",
-  load: () => Promise.all([route.current.query.get("q") ? results.load() : documents.load(), found.load(), preview.load()]),
+  isOfOneProject: true,
+  load: () => Promise.all([route.current.query.get("tab") === "boot" ? overview.load() : null, route.current.query.get("q") ? results.load() : documents.load(), found.load(), preview.load()]),
   show,
   json: () => ({ project: oneProject() }),
   keys: {
@@ -113,7 +115,7 @@ function showFacets() {
 function showDocuments(data) {
   if (!data.documents.length)
     return empty("Nothing here yet", route.value.query.get("tab") === "look" ? "No document is disputed, suspicious or cites code that changed." : "Agents save what they learn with memory_record_learning and memory_store.");
-  return html`<ul class="documents">${each(data.documents, (row) => row.id, (row) => showRow(row, row.project, ""))}</ul>
+  return html`<ul class="documents">${each(drawn(data.documents), (row) => row.id, (row) => showRow(row, row.project, ""))}</ul>
     ${data.next_cursor ? html`<button class="button more" onclick=${() => { pages.value++; void documents.load(); }}>Show more</button>` : ""}`;
 }
 
@@ -236,7 +238,7 @@ function supersede(document) {
 
 function showBoot() {
   const query = route.value.query;
-  const agents = [...new Set((overview.value?.agents ?? []).map((/** @type {any} */ agent) => agent.agent))];
+  const agents = [...new Set((overview.data?.agents ?? []).map((/** @type {any} */ agent) => agent.agent))];
   const ask = (/** @type {SubmitEvent} */ event) => {
     const { agent, task, budget } = fields(event);
     go("knowledge", { agent, task, budget: budget === "2000" ? "" : budget }, { keep: true });

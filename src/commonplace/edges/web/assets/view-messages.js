@@ -4,8 +4,8 @@ import { each, html, signal } from "./dom.js";
 import { avatar, clock, exact, time, words } from "./format.js";
 import { icon } from "./icons.js";
 import { markdown, parseMarkdown } from "./markdown.js";
-import { call, go, oneProject, overview, route, session, tick, write } from "./state.js";
-import { empty, fields, loaded, resource, tabs } from "./view.js";
+import { call, go, oneProject, route, session, tick, write } from "./state.js";
+import { drawn, empty, fields, loaded, resource, tabs } from "./view.js";
 
 const threads = resource(() => call("memory_list_threads", { project: oneProject(), limit: 100 }));
 const thread = resource(async () => {
@@ -30,6 +30,7 @@ const draft = signal("");
 /** @type {import("./view.js").View} */
 export const view = {
   title: "Messages",
+  isOfOneProject: true,
   load: () => Promise.all(isBoards() ? [boards.load(), board.load()] : [threads.load(), thread.load(), agents.load()]),
   show,
   json: () => ({ project: oneProject() }),
@@ -74,7 +75,7 @@ function showBody(query) {
 /** @param {any} data */
 function showThreads(data) {
   if (!data.threads.length) return empty("No messages yet", "Agents write to each other with memory_send_message. You can write first.");
-  return html`<ul class="threads">${each(data.threads, (row) => row.thread_id, (row) => html`
+  return html`<ul class="threads">${each(drawn(data.threads), (row) => row.thread_id, (row) => html`
     <li class="thread ${route.value.query.get("thread") === row.thread_id ? "is-open" : ""} ${row.unread ? "unread" : ""}" data-row tabindex="0" onclick=${() => go("messages", { thread: row.thread_id, to: "", project: row.project }, { keep: true })}>
       ${avatar(row.last_from)}
       <div class="grow"><div class="thread-head"><b class="clip">${row.last_from}</b>${row.unread ? html`<span class="badge" aria-label="${row.unread} unread">${row.unread}</span>` : ""}<span class="muted push">${time(row.last_at)}</span></div>
@@ -96,7 +97,7 @@ function showMessage(message) {
   return html`<li class="bubble ${message.from === me() ? "mine" : ""}">
     ${avatar(message.from)}
     <div class="bubble-body">
-      <div class="muted"><b>${message.from}</b> to ${message.to === "*" ? "everyone" : message.to} <time datetime="${message.created}" title="${exact(message.created)}">${clock(message.created).slice(0, 5)}</time>${message.priority === "urgent" ? html` <span class="chip warn">urgent</span>` : ""}${message.category === "info" ? "" : html` <span class="chip">${message.category}</span>`}</div>
+      <div class="muted"><b>${message.from}</b> to ${message.to === "*" ? "everyone" : message.to} <time datetime="${message.created}">${clock(message.created).slice(0, 5)}</time>${message.priority === "urgent" ? html` <span class="chip warn">urgent</span>` : ""}${message.category === "info" ? "" : html` <span class="chip">${message.category}</span>`}</div>
       <div class="text">${markdown(message.message, `message ${message.id}`)}</div>
       <div class="receipts muted">${(message.receipts ?? []).slice(0, 12).map((/** @type {any} */ receipt) => html`<span title="${receipt.agent}: ${receipt.status} ${exact(receipt.at)} ${receipt.note ?? ""}">${receiptMark(receipt.status)} ${receipt.agent} ${words(receipt.status)}</span>`)}</div>
     </div></li>`;
@@ -118,9 +119,9 @@ function showComposer(about) {
     if (!about.reply_to) go("messages", { thread: reply.thread_id, to: "" }, { keep: true });
     void Promise.all([threads.load(), thread.load()]);
   };
-  const names = [...new Set([...(agents.data?.agents ?? []).map((/** @type {any} */ agent) => agent.instance), ...(overview.value?.agents ?? []).map((/** @type {any} */ agent) => agent.agent)])];
+  const names = (agents.data?.agents ?? []).map((/** @type {any} */ agent) => agent.instance);
   return html`<form class="composer" onsubmit=${send}>
-    <div class="row"><label>To <input name="to_instance" required list="recipients" .value=${about.to}></label><datalist id="recipients"><option value="*">everyone</option><option value="@admins"></option>${names.map((name) => html`<option value="${name}"></option>`)}</datalist>
+    <div class="row"><label>To <input name="to_instance" required list="recipients" .value=${about.to}></label><datalist id="recipients"><option value="*">everyone</option><option value="@admins"></option>${names.map((/** @type {string} */ name) => html`<option value="${name}"></option>`)}</datalist>
       ${about.reply_to ? "" : html`<label class="grow">Subject <input name="subject" maxlength="200"></label>`}</div>
     <textarea name="message" aria-label="Message" rows="3" required placeholder="Write in Markdown. Ctrl Enter sends." .value=${draft.value} oninput=${(/** @type {any} */ event) => (draft.current = event.target.value)} onkeydown=${(/** @type {any} */ event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form.requestSubmit()}></textarea>
     <div class="row"><select name="priority" aria-label="Priority"><option value="normal">normal</option><option value="urgent">urgent</option><option value="low">low</option></select>

@@ -2,39 +2,42 @@
 
 import { each, html, signal } from "./dom.js";
 import { groupFiles, showMap } from "./file-map.js";
-import { age, avatar, count, sayPrevented, time, who, words } from "./format.js";
+import { age, avatar, count, describe, sayPrevented, time, who, words } from "./format.js";
 import { icon } from "./icons.js";
-import { countWaiting, showRequest, without } from "./requests.js";
-import { call, copy, go, link, overview, paused, project, route, tick, write } from "./state.js";
+import { counts, overview, whole } from "./overview.js";
+import { showRequest, without } from "./requests.js";
+import { call, copy, go, link, paused, project, route, tick, write } from "./state.js";
 import { isTutorialOpen, showTutorial } from "./tutorial.js";
-import { empty, loaded, resource, select } from "./view.js";
+import { drawn, empty, loaded, resource, select } from "./view.js";
 
 const STREAM_EVENTS = 100;
 const QUIET_MILLISECONDS = 5 * 60 * 1000;
 // More than a screen shows, and few enough that a large team is drawn at once.
-const FIRST_ROWS = { needs: 25, agents: 40, files: 60 };
+const FIRST_ROWS = { needs: 25, agents: 40, files: 40 };
 
 const stream = resource(async () => (await call("memory_list_events", { project: project(), limit: STREAM_EVENTS })).events);
 const isHovered = signal(false);
-/** The lists that somebody asked to see whole. */
-const whole = signal(/** @type {string[]} */ ([]));
 /** @type {import("./dom.js").Signal<any[] | null>} */ const held = signal(null);
-const overviewSource = { get data() { return overview.value; }, error: null };
+const overviewSource = { get data() { return overview.data; }, get error() { return overview.data ? null : overview.error; } };
 
 /** @type {import("./view.js").View} */
 export const view = {
   title: "Now",
-  load: () => stream.load(),
+  load: () => Promise.all([overview.load(), stream.load()]),
   show,
 };
 
 /** @template T @param {keyof typeof FIRST_ROWS} list @param {T[]} rows @returns {T[]} */
 const firstRows = (list, rows) => (whole.value.includes(list) ? rows : rows.slice(0, FIRST_ROWS[list]));
 
-/** @param {keyof typeof FIRST_ROWS} list @param {any[]} rows */
-function showRest(list, rows) {
-  if (rows.length <= FIRST_ROWS[list] || whole.value.includes(list)) return "";
-  return html`<button class="button more" onclick=${() => (whole.value = [...whole.current, list])}>Show all ${rows.length}</button>`;
+/** @param {keyof typeof FIRST_ROWS} list @param {number} total */
+function showRest(list, total) {
+  if (total <= FIRST_ROWS[list] || whole.value.includes(list)) return "";
+  const ask = () => {
+    whole.value = [...whole.current, list];
+    void overview.load();
+  };
+  return html`<button class="button more" onclick=${ask}>Show all ${total}</button>`;
 }
 
 function show() {
@@ -44,16 +47,16 @@ function show() {
     return html`
     <div class="now">
       <div class="now-main">
-        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${countWaiting(now) || ""}</span></h2>
+        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count">${counts.value.waiting || ""}</span></h2>
           <div aria-live="polite">${now.needs_you.length
-            ? html`<ul class="needs">${each(firstRows("needs", now.needs_you), (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>${showRest("needs", now.needs_you)}`
+            ? html`<ul class="needs">${each(drawn(firstRows("needs", now.needs_you), 1 / 2), (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>${showRest("needs", now.counts.needs_you + now.counts.idle)}`
             : html`<p class="calm">${icon("check")} Nobody is waiting for you.</p>`}</div>
         </section>
         ${isNew ? showTutorial(now, stream.data ?? []) : ""}
         ${isNew && !now.agents.length ? "" : html`
-        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.agents.length || ""}</span></h2>
+        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.counts.agents || ""}</span></h2>
           ${now.agents.length
-            ? html`<ul class="cards">${each(firstRows("agents", now.agents), (agent) => agent.project + agent.session, showAgent)}</ul>${showRest("agents", now.agents)}`
+            ? html`<ul class="cards">${each(drawn(firstRows("agents", now.agents), 1 / 2), (agent) => agent.project + agent.session, showAgent)}</ul>${showRest("agents", now.counts.agents)}`
             : html`<p class="calm">No agent is working. The next session appears here by itself.</p>`}
         </section>
         ${showFiles(now)}`}
@@ -147,8 +150,8 @@ function spark(acts = []) {
 /** @param {any} now */
 function showFiles(now) {
   if (!now.files.length) return "";
-  return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${now.files.length}</span></h2>
-    ${showMap(groupFiles(firstRows("files", now.files), now.prevented))}${showRest("files", now.files)}</section>`;
+  return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${now.counts.files}</span></h2>
+    ${showMap(groupFiles(drawn(firstRows("files", now.files), 1 / 2), now.prevented))}${showRest("files", now.counts.files)}</section>`;
 }
 
 // The stream
@@ -180,7 +183,7 @@ function showStream() {
     ${loaded(source, (events) => {
       const shown = kind ? events.filter((/** @type {any} */ event) => event.kind === kind) : events;
       return shown.length
-        ? html`<ol>${each(groupEvents(shown), (group) => group.key, showGroup)}</ol>`
+        ? html`<ol>${each(drawn(groupEvents(shown)), (group) => group.key, showGroup)}</ol>`
         : empty("Quiet", "What agents do appears here as it happens.");
     })}
   </aside>`;
@@ -202,11 +205,4 @@ function showGroup(group) {
       <div>${each(tally, ([kind]) => kind, ([kind, n]) => html`<span class="act">${n > 1 ? html`<b>${n}×</b> ` : ""}${words(kind)}</span>`)}</div>
       ${describe(latest) ? html`<div class="muted clip">${describe(latest)}</div>` : ""}</div>
   </li>`;
-}
-
-/** What an event is about, in a few words. @param {any} event */
-export function describe(event) {
-  const body = event.body ?? {};
-  const texts = [body.title, body.what, body.task, body.subject, body.name, ...(body.files ?? []).slice(0, 3), body.status && words(String(body.status)), body.agent !== event.actor && body.agent].filter(Boolean);
-  return texts.slice(0, 2).join(" · ");
 }

@@ -5,7 +5,7 @@ import { clock, count, exact, size, time, words } from "./format.js";
 import { icon } from "./icons.js";
 import { showMargin } from "./sessions-margin.js";
 import { call, copy, go, oneProject, project, route, tick } from "./state.js";
-import { empty, fields, loaded, resource } from "./view.js";
+import { drawn, empty, fields, loaded, resource } from "./view.js";
 
 const PAGE_LINES = 200;
 const LINES_BEFORE_HIT = 20;
@@ -64,7 +64,7 @@ function show() {
 /** @param {any} data */
 function showTranscripts(data) {
   if (!data.transcripts.length) return empty("No transcripts yet", html`Run <code>commonplace install</code>: sessions of connected agents are archived from then on.`);
-  return html`<ul class="threads">${each(data.transcripts, (row) => row.workspace_id + row.session_id, (row) => html`
+  return html`<ul class="threads">${each(drawn(data.transcripts), (row) => row.workspace_id + row.session_id, (row) => html`
     <li class="thread ${route.value.query.get("session") === row.session_id ? "is-open" : ""}" data-row tabindex="0" onclick=${() => open(row.workspace_id, row.session_id)}>
       <div class="grow"><div class="thread-head"><b class="clip">${row.title || row.session_id}</b><span class="muted push">${time(row.ended_at)}</span></div>
       <div class="muted clip">${row.tool} · ${row.workspace_id} · ${count(row.lines, "line")} · ${size(row.bytes)} · ${duration(row)}</div></div></li>`)}</ul>`;
@@ -113,7 +113,7 @@ function showTurn(message, isHit, error) {
     shownLine.current = message.line;
     requestAnimationFrame(() => element.scrollIntoView({ block: "center" }));
   };
-  const facts = html`${message.at ? html`<time datetime="${message.at}" title="${exact(message.at)}">${clock(message.at)}</time>` : ""}<button class="linklike" title="Copy the address of this line" onclick=${() => copyLine(message.line)}>line ${message.line}</button>`;
+  const facts = html`${message.at ? html`<time datetime="${message.at}">${clock(message.at)}</time>` : ""}<button class="linklike" title="Copy the address of this line" onclick=${() => copyLine(message.line)}>line ${message.line}</button>`;
   const note = error ? html`<span class="chip warn">${icon("warn")}error${error.fixed_line ? `, overcome at line ${error.fixed_line}` : ""}</span>` : "";
   const named = `${isTool ? "tool" : message.role} ${isHit ? "is-hit" : ""} ${message.role === "error" ? "is-error" : ""}`;
   if (isTool)

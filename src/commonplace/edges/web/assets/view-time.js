@@ -2,31 +2,35 @@
 
 import { foldEvents, showAsOf } from "./as-of.js";
 import { each, html, signal } from "./dom.js";
-import { avatar, clock, count, exact, words } from "./format.js";
+import { avatar, clock, count, describe, exact, minute, words } from "./format.js";
 import { icon } from "./icons.js";
 import { showStandup } from "./standup.js";
 import { call, go, link, project, route } from "./state.js";
-import { empty, loaded, resource, select, tabs } from "./view.js";
-import { describe } from "./view-now.js";
+import { drawn, empty, loaded, resource, select, tabs } from "./view.js";
 
 const SPANS = /** @type {Record<string, [string, number]>} */ ({ "1h": ["last hour", 3600e3], "8h": ["last 8 hours", 8 * 3600e3], "24h": ["last day", 24 * 3600e3], "7d": ["last week", 7 * 24 * 3600e3] });
 const SPEEDS = /** @type {[string, string][]} */ ([["", "in 30 s"], ["1", "1×"], ["60", "60×"], ["600", "600×"]]);
 const BARS = 96;
+const FIRST_EVENTS = 200;
+const PAGE_EVENTS = 500;
 const MOST_EVENTS = 2000;
 const MOST_SHOWN = 300;
 const PLAY_MILLISECONDS = 200;
 
-const events = resource(async () => {
+/** The newest are shown while the older ones are fetched. */
+const events = resource(async (showFirst) => {
   const [, length] = span();
   const since = new Date(Date.now() - length).toISOString();
+  const [from, to] = [Date.parse(since), Date.now()];
   /** @type {any[]} */ const found = [];
   let cursor = "";
   do {
-    const page = await call("memory_list_events", { project: project(), since, limit: 500, ...(cursor ? { cursor } : {}) });
+    const page = await call("memory_list_events", { project: project(), since, limit: found.length ? PAGE_EVENTS : FIRST_EVENTS, ...(cursor ? { cursor } : {}) });
     found.push(...page.events);
     cursor = page.next_cursor ?? "";
+    if (cursor) showFirst({ found: [...found], from, to, isCut: true });
   } while (cursor && found.length < MOST_EVENTS);
-  return { found, from: Date.parse(since), to: Date.now(), isCut: Boolean(cursor) };
+  return { found, from, to, isCut: Boolean(cursor) };
 });
 /** @type {import("./dom.js").Signal<[number, number] | null>} */ const brush = signal(null);
 const playhead = signal(/** @type {number | null} */ (null));
@@ -65,8 +69,8 @@ function showSpan(query) {
 
 /** @param {string} name @returns {[string, string][]} */
 function distinct(name) {
-  const values = new Set((events.data?.found ?? []).map((event) => event[name]).filter(Boolean));
-  return [...values].sort().map((value) => [value, name === "kind" ? words(value) : value]);
+  const values = new Set((events.data?.found ?? []).map((/** @type {any} */ event) => event[name]).filter(Boolean));
+  return drawn([...values].sort()).map((value) => [value, name === "kind" ? words(value) : value]);
 }
 
 /** @param {{found: any[], from: number, to: number, isCut: boolean}} data */
@@ -82,7 +86,7 @@ function showAxis({ found, from, to, isCut }) {
   const isPast = playhead.value !== null || brush.value !== null;
   const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * 960;
   return html`
-    <div class="axis-frame" role="group" tabindex="0" aria-label="Time axis: ${count(fitting.length, "event")} between ${exact(new Date(from).toISOString())} and ${exact(new Date(to).toISOString())}. Arrow keys select, with shift more, escape clears." onkeydown=${(/** @type {KeyboardEvent} */ event) => steer(event, from, to)}>
+    <div class="axis-frame" role="group" tabindex="0" aria-label="Time axis: ${count(fitting.length, "event")} between ${minute(from)} and ${minute(to)}. Arrow keys select, with shift more, escape clears." onkeydown=${(/** @type {KeyboardEvent} */ event) => steer(event, from, to)}>
     <svg class="axis" viewBox="0 0 960 96" preserveAspectRatio="none" aria-hidden="true" onpointerdown=${(/** @type {PointerEvent} */ event) => startBrush(event, from, to)}>
       <path class="grid" d="${listTicks(from, to).map((at) => `M${x(at).toFixed(1)} 0v96`).join("") || "M0 0"}"/>
       ${brush.value ? html`<svg x="0" y="0" width="960" height="96"><rect class="brush" x="${x(brush.value[0])}" y="0" width="${Math.max(2, x(brush.value[1]) - x(brush.value[0]))}" height="96"/></svg>` : ""}
@@ -92,7 +96,7 @@ function showAxis({ found, from, to, isCut }) {
     <div class="axis-labels muted" aria-hidden="true">${listTicks(from, to).map((at) => html`<span style:left="${(x(at) / 9.6).toFixed(2)}%">${nameTick(at, to - from)}</span>`)}</div></div>
     <p class="muted axis-note" role="status">${isPast ? html`<b>State as of ${exact(new Date(moment).toISOString())}</b> · ` : ""}${count(shown.length, "event")}${isCut ? `, the newest ${found.length} of this span` : ""}${brush.value ? html` in the selection <button class="chip" onclick=${() => (brush.value = null)}>${clock(new Date(brush.value[0]).toISOString()).slice(0, 5)} – ${clock(new Date(brush.value[1]).toISOString()).slice(0, 5)} ${icon("close")}</button>` : isPast ? "" : ". Drag over the axis, or use the arrow keys on it, to see the state as of then."}</p>
     <div class="with-past ${isPast ? "is-past" : ""}">
-    ${shown.length ? html`<ol class="events">${each(shown.slice(0, MOST_SHOWN), (event) => `${event.project}${event.n}`, showEvent)}${shown.length > MOST_SHOWN ? html`<li class="muted center">The newest ${MOST_SHOWN} of ${shown.length.toLocaleString()} are listed.</li>` : ""}</ol>` : empty("Nothing happened", "No event lies in this part of time.")}
+    ${shown.length ? html`<ol class="events">${each(drawn(shown.slice(0, MOST_SHOWN)), (event) => `${event.project}${event.n}`, showEvent)}${shown.length > MOST_SHOWN ? html`<li class="muted center">The newest ${MOST_SHOWN} of ${shown.length.toLocaleString()} are listed.</li>` : ""}</ol>` : empty("Nothing happened", "No event lies in this part of time.")}
     ${isPast ? showAsOf(foldEvents(found, moment), moment) : ""}</div>`;
 }
 
@@ -125,7 +129,7 @@ function eventLink(event) {
 function showEvent(event) {
   const address = eventLink(event);
   const about = describe(event) || (address ? "open" : "");
-  return html`<li class="event" data-row tabindex="-1"><time class="muted" datetime="${event.at}" title="${exact(event.at)}">${clock(event.at)}</time>${avatar(event.actor || "?")}<b class="clip name">${event.actor || "the server"}</b><span class="act clip">${words(event.kind)}</span><span class="clip grow">${address ? html`<a class="quiet" href="${address}">${about}</a>` : html`<span class="muted">${about}</span>`}</span>${project() === "*" ? html`<span class="muted">${event.project}</span>` : ""}</li>`;
+  return html`<li class="event" data-row tabindex="-1"><time class="muted" datetime="${event.at}">${clock(event.at)}</time>${avatar(event.actor || "?")}<b class="clip name">${event.actor || "the server"}</b><span class="act clip">${words(event.kind)}</span><span class="clip grow">${address ? html`<a class="quiet" href="${address}">${about}</a>` : html`<span class="muted">${about}</span>`}</span>${project() === "*" ? html`<span class="muted">${event.project}</span>` : ""}</li>`;
 }
 
 /** A selection by keys: one bar at a time, with shift more of them. @param {KeyboardEvent} event @param {number} from @param {number} to */

@@ -2,12 +2,12 @@
 
 import { each, html } from "./dom.js";
 import { hideArrows, isRelated, pointAt, showArrows } from "./board-arrows.js";
-import { avatar, count, exact, time, words } from "./format.js";
+import { avatar, count, time, words } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog } from "./keys.js";
 import { markdown, parseMarkdown } from "./markdown.js";
 import { call, go, oneProject, project, projects, route, session, tick, write } from "./state.js";
-import { empty, fields, loaded, openModal, resource, select, tabs } from "./view.js";
+import { drawn, empty, fields, loaded, openModal, resource, select, tabs } from "./view.js";
 import { windowList } from "./window-list.js";
 
 const PAGE_ITEMS = 100;
@@ -18,21 +18,22 @@ const COLUMNS = /** @type {[string, string, string][]} */ ([
 ]);
 const PRIORITIES = ["critical", "high", "medium", "low"];
 
-/** @param {Record<string, unknown>} filters @param {number} most */
-async function listItems(filters, most) {
+/** @param {Record<string, unknown>} filters @param {number} most @param {(data: {items: any[], total: number}) => void} [showFirst] */
+async function listItems(filters, most, showFirst) {
   /** @type {any[]} */ const items = [];
   let total = 0;
   for (let offset = 0; items.length < most; ) {
-    const reply = await call("memory_list_backlog", { project: project(), limit: PAGE_ITEMS, offset, ...filters });
+    const reply = await call("memory_list_backlog", { project: project(), limit: Math.min(most, PAGE_ITEMS), offset, ...filters });
     items.push(...reply.items);
     total = reply.total;
     offset = reply.next_offset;
     if (!offset) break;
+    showFirst?.({ items: [...items], total });
   }
   return { items, total };
 }
 
-const open = resource(() => listItems(chosenFilters(), BOARD_ITEMS));
+const open = resource((showFirst) => listItems(chosenFilters(), BOARD_ITEMS, showFirst));
 const list = windowList(async (offset, limit) => call("memory_list_backlog", { project: project(), limit, offset, ...chosenFilters() }).then(({ items, total }) => ({ items, total })), ROW_PIXELS);
 /** What the list shows: with other filters it is another one. */
 let listed = "";
@@ -125,7 +126,7 @@ function showBoard(items) {
     const cards = all.filter((each) => columnOf(each) === key);
     return html`<section class="column" aria-label="${title}" ondragover=${allowDrop} ondragleave=${leave} ondrop=${(/** @type {DragEvent} */ event) => drop(event, status)}>
       <h2>${title} <span class="count">${cards.length}</span></h2>
-      <ul>${each(cards, (card) => card.id, (card) => showCard(card, all))}</ul>${cards.length ? "" : html`<p class="column-empty muted">${EMPTY_COLUMNS[key]}</p>`}</section>`;
+      <ul>${each(drawn(cards, 1 / 2), (card) => card.id, (card) => showCard(card, all))}</ul>${cards.length ? "" : html`<p class="column-empty muted">${EMPTY_COLUMNS[key]}</p>`}</section>`;
   })}</div>${isCut ? html`<p class="muted center">The board shows the first ${items.length} of ${(open.data?.total ?? 0).toLocaleString()}. <button class="linklike" onclick=${() => go("work", { mode: "list" }, { keep: true })}>Show them all as a list</button></p>` : ""}`;
 }
 
@@ -200,7 +201,7 @@ function dependencies(found, known) {
 function history(versions = []) {
   if (!versions.length) return "";
   return html`<h3>History</h3><ol class="plain history">${versions.map((version) => html`
-    <li><span class="muted" title="${exact(version.at)}">${time(version.at)}</span> <b>${version.by}</b> ${Object.entries(version.changes ?? {}).map(([name, change]) => html`<span class="change">${words(name)} ${name === "description" ? "changed" : html`<s>${/** @type {any} */ (change).from || "–"}</s> → ${/** @type {any} */ (change).to || "–"}`}</span>`)}</li>`)}</ol>`;
+    <li><span class="muted">${time(version.at)}</span> <b>${version.by}</b> ${Object.entries(version.changes ?? {}).map(([name, change]) => html`<span class="change">${words(name)} ${name === "description" ? "changed" : html`<s>${/** @type {any} */ (change).from || "–"}</s> → ${/** @type {any} */ (change).to || "–"}`}</span>`)}</li>`)}</ol>`;
 }
 
 // Acts

@@ -3,11 +3,12 @@
 import { html, signal } from "./dom.js";
 import { Refused } from "./state.js";
 
-/** @typedef {{title: string, load: (events: import("./live.js").LiveEvent[] | null) => unknown, show: () => unknown, keys?: Record<string, [string, () => void]>, poll?: () => unknown, json?: () => Record<string, string>}} View
- * `poll` is called every few seconds while the view is open; `json` gives the filters that the view's `.json` understands. */
+/** @typedef {{title: string, load: (events: import("./live.js").LiveEvent[] | null) => unknown, show: () => unknown, isOfOneProject?: boolean, keys?: Record<string, [string, () => void]>, poll?: () => unknown, json?: () => Record<string, string>}} View
+ * `isOfOneProject` says that it cannot show all projects at once; `poll` is called every few seconds while the view is open; `json` gives the filters that the view's `.json` understands. */
 
-/** Something that is fetched. The last data stay shown while it is fetched again, and when that fails.
- * @template T @param {() => Promise<T>} fetcher */
+/** Something that is fetched. The last data stay shown while it is fetched again, and when that fails; where there are none
+ * yet, `showFirst` shows a part of them before the rest is there.
+ * @template T @param {(showFirst: (data: T) => void) => Promise<T>} fetcher */
 export function resource(fetcher) {
   const state = signal(/** @type {{data: T | null, error: unknown, isLoading: boolean}} */ ({ data: null, error: null, isLoading: false }));
   let newest = 0;
@@ -31,13 +32,48 @@ export function resource(fetcher) {
       const own = ++newest;
       if (!state.current.data) state.value = { ...state.current, isLoading: true };
       try {
-        const data = await fetcher();
+        const data = await fetcher((first) => {
+          if (own === newest && !state.current.data) state.value = { data: first, error: null, isLoading: true };
+        });
         if (own === newest) state.value = { data, error: null, isLoading: false };
       } catch (error) {
         if (own === newest) state.value = { ...state.current, error, isLoading: false };
       }
     },
   };
+}
+
+// Long lists are drawn in steps: what fits a window at once, so that a view is there when it is opened, and twice as many
+// rows each time that the browser has nothing else to do.
+
+const FIRST_ROWS = 24;
+const IDLE_MILLISECONDS = 50;
+const drawnRows = signal(FIRST_ROWS);
+let isGrowing = false;
+
+/** @param {() => void} act */
+export function whenIdle(act) {
+  if ("requestIdleCallback" in window) requestIdleCallback(act, { timeout: 10 * IDLE_MILLISECONDS });
+  else setTimeout(act, IDLE_MILLISECONDS);
+}
+
+/** The rows that are drawn by now. @template T @param {T[]} rows @param {number} [part] of the rows of a window, where several lists share it @returns {T[]} */
+export function drawn(rows, part = 1) {
+  const most = Math.ceil(drawnRows.value * part);
+  if (rows.length <= most) return rows;
+  if (!isGrowing) whenIdle(grow);
+  isGrowing = true;
+  return rows.slice(0, most);
+}
+
+function grow() {
+  isGrowing = false;
+  drawnRows.value *= 2;
+}
+
+/** Another list is opened. */
+export function drawFromStart() {
+  drawnRows.value = FIRST_ROWS;
 }
 
 /** Show the data of a resource, or why there are none.
@@ -53,7 +89,7 @@ function failure(problem) {
   return html`<div class="failure" role="alert"><b>${problem.operation}</b> ${problem.message} <span class="muted">${problem.hint}</span></div>`;
 }
 
-const skeleton = () => html`<div class="skeleton" aria-hidden="true"><i></i><i></i><i></i></div>`;
+export const skeleton = () => html`<div class="skeleton" aria-hidden="true"><i></i><i></i><i></i></div>`;
 
 /** @param {string} title @param {unknown} text @param {unknown} [action] */
 export function empty(title, text, action = "") {

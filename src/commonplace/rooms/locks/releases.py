@@ -1,0 +1,173 @@
+"""Release a lock of an agent as a person or an admin, with a reason that the agent is told, and give it back.
+
+For a lock that nobody comes back to while others wait. The page offers it; models are not shown it. Agents release their own
+locks with memory_unlock_files (`operations.py`).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
+
+from commonplace import activity, errors
+from commonplace.activity import AgentSession
+from commonplace.arguments import AgentName
+from commonplace.call import Call
+from commonplace.clock import MINUTE
+from commonplace.notice import shorten_line
+from commonplace.operation import Reply, operation
+from commonplace.rooms.locks import granting, store, waiters
+from commonplace.rooms.locks import lease as leases
+from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
+from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockMode, LockRequest
+from commonplace.rooms.locks.model import LeaseMinutes, LockPath, LockReason
+from commonplace.store.counters import advance_counter
+
+ReleaseReason = Annotated[str, Field(min_length=1, max_length=500)]
+ShortSession = Annotated[str, Field(pattern=r"^ses_[0-9a-f]{8}$")]
+_MAX_REASON_CHARACTERS = 200
+_FREED = "stop editing {pronoun} and lock {pronoun} again before you go on."
+
+
+class ReleasedLock(Reply):
+    """A lock that was taken from its holder. memory_return_lock takes these values to give it back."""
+
+    lock: str
+    file: str
+    agent: str
+    session: str
+    mode: str
+    minutes: int
+    reason: str = ""
+
+
+class ReleasedLocks(Reply):
+    released: list[ReleasedLock]
+    notified: list[str] = []
+    """Agents that waited for one of them and were told."""
+
+
+class ReturnedLock(Reply):
+    file: str
+    agent: str
+    expires_at: str
+
+
+@operation(
+    "memory_release_lock",
+    writes=True,
+    session=False,
+    verbatim=("file",),
+)
+async def release_lock(
+    call: Call, project: str, agent: AgentName, file: LockPath, reason: ReleaseReason
+) -> ReleasedLocks:
+    """Release the locks of an agent on a file, as a person or an admin; the agent is told who did it and why."""
+    del project
+    _require_person(call)
+    now = await call.tx.clock()
+    held = await _list_held(call, agent, file, now)
+    if not held:
+        raise errors.NotFound(f"{agent} holds no lock on {file}.", hint="Call memory_list_locks.")
+    await store.delete_leases(call.tx, call.project, held)
+    names = [lease.name for lease in held]
+    await _tell_holders(call, held, reason)
+    call.subject = f"{agent} {store.format_file_names(names)}: {reason}"
+    call.emit(FILES_RELEASED, files=names, agent=agent, reason=reason)
+    return ReleasedLocks(
+        released=[_describe_released(lease) for lease in held],
+        notified=await waiters.notify_waiters_of_project(call.tx, call.project, call.now),
+    )
+
+
+@operation("memory_return_lock", writes=True, session=False, verbatim=("lock",))
+async def return_lock(
+    call: Call,
+    project: str,
+    agent: AgentName,
+    session: ShortSession,
+    lock: LockPath,
+    mode: LockMode = "exclusive",
+    minutes: LeaseMinutes = 30,
+    reason: LockReason = "",
+) -> ReturnedLock:
+    """Give back a lock that memory_release_lock released, unless somebody else holds the file now."""
+    del project
+    _require_person(call)
+    holder = await _load_holder(call, agent, session)
+    held = replace(call, session=holder)
+    (path,) = granting.canonicalize_files([lock], "")
+    fold = await store.project_ignores_case(call.tx, call.project)
+    request = LockRequest.from_path(path, mode, fold)
+    counter = await advance_counter(call.tx, call.project, "lease", 1)
+    now, scope, candidates = await granting.load_lock_state(held, [request], fold)
+    decision = await granting.decide_under_contention(held, [request], fold, now, candidates)
+    if decision.conflicts:
+        _, other = decision.conflicts[0]
+        raise errors.Conflict(
+            f"{other.agent} has locked {other.name} meanwhile.", hint="Ask its holder, or leave it."
+        )
+    await granting.take_over_lapsed(held, list(decision.lapsed.values()))
+    terms = LeaseTerms(holder.id, agent, mode, reason, minutes * MINUTE, now)
+    token = leases.fencing_token(scope.epoch, counter)
+    (granted,) = await granting.store_grants(held, [request], decision, token, terms)
+    text = f"{call.agent} gave you back the lock on {granted.name}."
+    await activity.notify_sessions(call.tx, call.project, [holder.id], text, call.now)
+    call.subject = f"{agent} {granted.name}"
+    call.emit(FILES_LOCKED, files=[granted.name], mode=mode, agent=agent)
+    expires_at = LeaseMoment(now, call.now).show_time(granted.expires_at)
+    return ReturnedLock(file=granted.name, agent=agent, expires_at=expires_at)
+
+
+def _require_person(call: Call) -> None:
+    if not call.caller.decides_for_others:
+        raise errors.Forbidden(
+            "Only people and admins release the locks of others.",
+            hint="Write to the holder with memory_send_message, or ask a person with memory_ask_person.",
+        )
+
+
+async def _list_held(call: Call, agent: str, file: str, now: int) -> list[Lease]:
+    (path,) = granting.canonicalize_files([file], "")
+    fold = await store.project_ignores_case(call.tx, call.project)
+    request = LockRequest.from_path(path, "exclusive", fold)
+    candidates = await store.list_candidate_leases(call.tx, call.project, [request], fold)
+    return [
+        lease
+        for lease in candidates
+        if lease.agent == agent and request.names_lease(lease) and lease.blocks_others(now)
+    ]
+
+
+async def _tell_holders(call: Call, held: Sequence[Lease], reason: str) -> None:
+    names_by_session: dict[str, list[str]] = defaultdict(list)
+    for lease in held:
+        names_by_session[lease.session].append(lease.name)
+    why = shorten_line(reason, _MAX_REASON_CHARACTERS)
+    for session, names in names_by_session.items():
+        advice = _FREED.format(pronoun="it" if len(names) == 1 else "them")
+        text = f'{call.agent} released your lock on {store.format_file_names(names)} ("{why}"): {advice}'
+        await activity.notify_sessions(call.tx, call.project, [session], text, call.now)
+
+
+def _describe_released(lease: Lease) -> ReleasedLock:
+    return ReleasedLock(
+        lock=lease.path,
+        file=lease.name,
+        agent=lease.agent,
+        session=activity.shorten_session(lease.session),
+        mode=lease.mode,
+        minutes=max(1, lease.ttl // MINUTE),
+        reason=lease.reason,
+    )
+
+
+async def _load_holder(call: Call, agent: str, session: str) -> AgentSession:
+    for known in await store.list_open_sessions(call.tx, call.project, agent):
+        if activity.shorten_session(known.id) == session:
+            return known
+    raise errors.NotFound(
+        f"{agent} has ended the session that held this.", hint="It locks what it needs when it starts again."
+    )
