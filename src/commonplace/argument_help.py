@@ -48,6 +48,11 @@ _BLACKBOARD = "The blackboard: the session_id that create_session returned."
 _ALL_PROJECTS = "A project; left out or `*`, every project that you may see."
 
 ARGUMENT_HELP = {
+    "memory_list_documents.trust": "suspicious: reads like instructions or has hidden characters; imported: from a file or another server.",
+    "freshness": "Whether it cites code, and whether that has changed.",
+    "memory_list_documents.use": "Whether anybody has opened or recalled it.",
+    "memory_list_documents.age": "Since it was stored: up to 7, 30 or 90 days, or older.",
+    "facets": "Whether to count the newest documents by each filter.",
     "memory_release_lock.file": "What is held, as memory_list_locks or the live state names it.",
     "memory_release_lock.agent": "Its holder.",
     "memory_release_lock.reason": "Why; the holder is told.",

@@ -253,3 +253,11 @@ async def test_live_state_lists_no_more_than_the_limit_and_counts_everything(tea
     }
     assert state["counts"] == {"needs_you": 3, "idle": 0, "agents": 3, "files": 6}
     assert all(file["mode"] for file in state["files"])
+
+
+async def test_events_of_the_backlog_name_the_title_that_the_item_has_now(team):
+    ann = await team.agent("ann")
+    item = (await ann.add_backlog_item(title="Rates of 2026"))["id"]
+    await ann.update_backlog_item(item_id=item, title="Rates of 2027")
+    events = (await team.anyone(PERSON).list_events(project="shop", kinds=["BacklogChanged"]))["events"]
+    assert [event["body"] for event in events] == [{"id": item, "title": "Rates of 2027"}] * 2

@@ -74,8 +74,12 @@ FIRST_DATA = {
         tx, ["shop"], 1
     ),
     "backlog_status (project=? AND status=?)": lambda tx: store.count_open_items(tx, ["shop"]),
-    "document_flagged": lambda tx: listing.find_documents(tx, "shop", (1, ""), (None,) * 4, True, 10),
-    "citation_changed": lambda tx: listing.find_documents(tx, "shop", (1, ""), (None,) * 4, True, 10),
+    "document_flagged": lambda tx: listing.find_documents(
+        tx, "shop", (1, ""), (None,) * 4, listing.NEEDS_LOOK, 10
+    ),
+    "citation_changed": lambda tx: listing.find_documents(
+        tx, "shop", (1, ""), (None,) * 4, listing.NEEDS_LOOK, 10
+    ),
 }
 
 

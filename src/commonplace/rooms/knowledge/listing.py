@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from pydantic import Field
 
 from commonplace.arguments import AgentName
 from commonplace.call import Call
-from commonplace.clock import iso
+from commonplace.clock import DAY, iso
 from commonplace.operation import Reply, operation
 from commonplace.rooms.knowledge import model
 from commonplace.store.database import Row, Tx
@@ -19,14 +19,33 @@ DocumentCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\w{1,6
 FACET_DOCUMENTS = 5000
 """Filters count the newest documents up to this many, so that a page costs the same in a large project."""
 _MAX_FACET_VALUES = 30
+_LATEST = 2**62
 _HAS_CHANGED_CODE = "citation.project = $1 and citation.state in ('drifted', 'gone')"
 # Each part is found by a partial index that has the same condition.
-_NEEDS_LOOK = (
+NEEDS_LOOK = (
     " and id in (select doubtful.id from document as doubtful where doubtful.project = $1"
     "  and doubtful.status in ('conflicted', 'review_pending')"
     " union select flagged.id from document as flagged where flagged.project = $1 and flagged.flags <> '[]'"
     f" union select citation.document from citation where {_HAS_CHANGED_CODE})"
 )
+
+
+DocumentTrust = Literal["suspicious", "imported", "ordinary"]
+CodeFreshness = Literal["changed", "cited", "uncited"]
+DocumentUse = Literal["never", "used"]
+DocumentAge = Literal["week", "month", "quarter", "older"]
+IMPORTER = "importer"
+_IS_CITING = "exists (select 1 from citation where citation.project = $1 and citation.document = document.id)"
+_CITES_CHANGED_CODE = (
+    f"exists (select 1 from citation where {_HAS_CHANGED_CODE} and citation.document = document.id)"
+)
+# How each document is classed, for the filters and for their counts.
+_CLASSES = {
+    "trust": f"case when flags <> '[]' then 'suspicious' when author = '{IMPORTER}' then 'imported' else 'ordinary' end",
+    "freshness": f"case when {_CITES_CHANGED_CODE} then 'changed' when {_IS_CITING} then 'cited' else 'uncited' end",
+    "use": "case when opened + recalled > 0 then 'used' else 'never' end",
+}
+_AGES_DAYS = {"week": (0, 7), "month": (7, 30), "quarter": (30, 90), "older": (90, 36_500)}
 
 
 class ListedDocument(Reply):
@@ -62,7 +81,12 @@ async def list_documents(
     status: model.DocumentStatus | None = None,
     tag: model.Tag | None = None,
     author: AgentName | None = None,
+    trust: DocumentTrust | None = None,
+    freshness: CodeFreshness | None = None,
+    use: DocumentUse | None = None,
+    age: DocumentAge | None = None,
     needs_look: bool = False,
+    facets: bool = True,
     limit: DocumentLimit = 50,
     cursor: DocumentCursor | None = None,
 ) -> DocumentPage:
@@ -70,21 +94,31 @@ async def list_documents(
     del project
     before = _parse_cursor(cursor)
     filters = (memory_type, status, tag, author)
-    rows = await find_documents(call.tx, call.project, before, filters, needs_look, limit + 1)
+    classes = {"trust": trust, "freshness": freshness, "use": use}
+    conditions = NEEDS_LOOK if needs_look else ""
+    conditions += "".join(f" and {_CLASSES[name]} = '{chosen}'" for name, chosen in classes.items() if chosen)
+    created = _list_bounds(age, call.now)
+    rows = await find_documents(call.tx, call.project, before, filters, conditions, limit + 1, created)
     page = rows[:limit]
     return DocumentPage(
         count=len(page),
         documents=[_build_document(row) for row in page],
-        facets=await _count_facets(call.tx, call.project) if cursor is None else {},
+        facets=await _count_facets(call.tx, call.project, call.now) if facets and cursor is None else {},
         next_cursor=f"{page[-1]['created_at']}-{page[-1]['id']}" if len(rows) > limit else "",
     )
 
 
 def _parse_cursor(cursor: str | None) -> tuple[int, str]:
     if cursor is None:
-        return 2**62, ""
+        return _LATEST, ""
     at, _, document = cursor.partition("-")
     return int(at), document
+
+
+def _list_bounds(age: str | None, now: int) -> tuple[int, int]:
+    """After which time, and until when, documents of this age were created."""
+    youngest, oldest = _AGES_DAYS[age] if age else (0, 36_500)
+    return now - oldest * DAY, now - youngest * DAY if youngest else _LATEST
 
 
 async def find_documents(
@@ -92,9 +126,11 @@ async def find_documents(
     project: str,
     before: tuple[int, str],
     filters: tuple[str | None, str | None, str | None, str | None],
-    needs_look: bool,
+    conditions: str,
     limit: int,
+    created: tuple[int, int] = (-1, _LATEST),
 ) -> Sequence[Row]:
+    """`conditions` is SQL of this module, `created` the times between which they were created."""
     return await tx.all(
         "select project, id, title, type, status, author, created_at, changed_at, version, tags, flags, opened, recalled,"
         f" length(content) as characters, (select count(*) from citation where {_HAS_CHANGED_CODE}"
@@ -103,26 +139,33 @@ async def find_documents(
         " and (cast($4 as text) is null or type = $4) and (cast($5 as text) is null or status = $5)"
         " and (cast($6 as text) is null or exists (select 1 from document_tag where document_tag.project = $1"
         "  and document_tag.tag = $6 and document_tag.document = document.id))"
-        f" and (cast($7 as text) is null or author = $7){_NEEDS_LOOK if needs_look else ''}"
-        " order by created_at desc, id desc limit $8",
+        f" and (cast($7 as text) is null or author = $7){conditions}"
+        " and created_at > $9 and created_at <= $10 order by created_at desc, id desc limit $8",
         project,
         *before,
         *filters,
         limit,
+        *created,
     )
 
 
-async def _count_facets(tx: Tx, project: str) -> dict[str, dict[str, int]]:
+async def _count_facets(tx: Tx, project: str, now: int) -> dict[str, dict[str, int]]:
+    classes = ", ".join(f"{expression} as {name}" for name, expression in _CLASSES.items())
     rows = await tx.all(
-        "select type, status, author, tags from document where project = $1 order by created_at desc limit $2",
+        f"select type, status, author, tags, created_at, {classes} from document"
+        " where project = $1 order by created_at desc limit $2",
         project,
         FACET_DOCUMENTS,
     )
-    counters = {
-        name: Counter(row[name] for row in rows if row[name]) for name in ("type", "status", "author")
-    }
+    names = ("type", "status", "author", *_CLASSES)
+    counters = {name: Counter(row[name] for row in rows if row[name]) for name in names}
+    counters["age"] = Counter(_name_age(now - row["created_at"]) for row in rows)
     counters["tag"] = Counter(tag for row in rows for tag in msgspec.json.decode(row["tags"], type=list[str]))
     return {name: dict(counter.most_common(_MAX_FACET_VALUES)) for name, counter in counters.items()}
+
+
+def _name_age(microseconds: int) -> str:
+    return next((name for name, (_, oldest) in _AGES_DAYS.items() if microseconds < oldest * DAY), "older")
 
 
 def _build_document(row: Row) -> ListedDocument:

@@ -11,6 +11,7 @@ from commonplace.call import Call
 from commonplace.clock import DAY, HOUR, MINUTE, iso
 from commonplace.operation import operation
 from commonplace.project import is_project_admin, list_visible_project_names
+from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.live_state import model, store
 from commonplace.rooms.live_state.standup import Standup, build_standup
@@ -104,12 +105,28 @@ async def list_events(
     before = _parse_cursor(cursor) if cursor else (until, _LATEST[1]) if until is not None else _LATEST
     filters = store.EventFilters(call.now, kinds or (), actor)
     rows = await store.list_events_before(call.tx, projects, since or 0, before, filters, limit)
-    visible = await _filter_visible(call, rows)
+    events = [model.build_event(row) for row in await _filter_visible(call, rows)]
+    await _add_titles_of_items(call, events)
     return model.EventPage(
-        count=len(visible),
-        events=[model.build_event(row) for row in visible],
+        count=len(events),
+        events=events,
         next_cursor=f"{rows[-1]['at']}-{rows[-1]['n']}" if len(rows) == limit else "",
     )
+
+
+async def _add_titles_of_items(call: Call, events: Sequence[model.ListedEvent]) -> None:
+    """Events of the backlog have the id of their item only: its title may change."""
+    named = [event for event in events if event.kind == BACKLOG_CHANGED.name and "id" in event.body]
+    if not named:
+        return
+    projects, ids = {event.project for event in named}, {str(event.body["id"]) for event in named}
+    titles = {
+        (row["project"], row["id"]): row["title"]
+        for row in await store.list_titles_of_items(call.tx, sorted(projects), sorted(ids))
+    }
+    for event in named:
+        if title := titles.get((event.project, str(event.body["id"]))):
+            event.body["title"] = title
 
 
 async def list_chosen_projects(call: Call, project: object) -> list[str]:

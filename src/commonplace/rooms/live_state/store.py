@@ -171,6 +171,14 @@ async def count_open_items(tx: Tx, projects: Sequence[str]) -> Row | None:
     )
 
 
+async def list_titles_of_items(tx: Tx, projects: Sequence[str], ids: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select project, id, title from backlog where project = any($1) and id = any($2)",
+        list(projects),
+        list(ids),
+    )
+
+
 async def count_live(
     tx: Tx, projects: Sequence[str], live_since: int, now: int, active_since: int
 ) -> Row | None:

@@ -11,7 +11,9 @@ import { overview } from "./overview.js";
 import { call, go, oneProject, refuse, route, tick, write } from "./state.js";
 import { drawn, empty, fields, loaded, openModal, resource, tabs } from "./view.js";
 
-const FACETS = /** @type {[string, string, string][]} */ ([["type", "Type", "memory_type"], ["status", "Status", "status"], ["tag", "Tag", "tag"], ["author", "Author", "author"]]);
+const FACETS = /** @type {[string, string, string][]} */ ([["type", "Type", "memory_type"], ["status", "Status", "status"], ["tag", "Tag", "tag"], ["author", "Author", "author"], ["freshness", "Evidence", "freshness"], ["trust", "Trust", "trust"], ["use", "Use", "use"], ["age", "Age", "age"]]);
+/** What the values of a filter mean, where the word alone does not say it. @type {Record<string, string>} */
+const VALUES = { changed: "cites changed code", cited: "cites code", uncited: "cites nothing", ordinary: "by the team", never: "never used", week: "this week", month: "this month", quarter: "90 days", older: "older" };
 
 const PAGE_DOCUMENTS = 100;
 const pages = signal(1);
@@ -29,7 +31,7 @@ const documents = resource(async () => {
   const wanted = JSON.stringify(filters);
   if (wanted !== listed) pages.value = 1;
   listed = wanted;
-  const first = await call("memory_list_documents", { ...filters, limit: PAGE_DOCUMENTS });
+  const first = await call("memory_list_documents", { ...filters, limit: PAGE_DOCUMENTS, facets: false });
   for (let page = 1; page < pages.current && first.next_cursor; page++) {
     const next = await call("memory_list_documents", { ...filters, limit: PAGE_DOCUMENTS, cursor: first.next_cursor });
     first.documents.push(...next.documents);
@@ -37,6 +39,8 @@ const documents = resource(async () => {
   }
   return first;
 });
+/** Counted after the documents are there: counting takes longer than listing. */
+const facets = resource(async () => (await call("memory_list_documents", { project: oneProject(), limit: 1 })).facets);
 const results = resource(async () => {
   const query = route.current.query;
   const asked = query.get("q");
@@ -68,7 +72,7 @@ const isEditing = signal(false);
 export const view = {
   title: "Knowledge",
   isOfOneProject: true,
-  load: () => Promise.all([route.current.query.get("tab") === "boot" ? overview.load() : null, route.current.query.get("q") ? results.load() : documents.load(), found.load(), preview.load()]),
+  load: () => Promise.all([route.current.query.get("tab") === "boot" ? overview.load() : null, route.current.query.get("q") ? results.load() : documents.load().then(() => facets.load()), found.load(), preview.load()]),
   show,
   json: () => ({ project: oneProject() }),
   keys: {
@@ -99,14 +103,14 @@ function show() {
 }
 
 function showFacets() {
-  const facets = documents.data?.facets ?? {};
+  const known = facets.data ?? {};
   const query = route.value.query;
   return html`<nav class="facets" aria-label="Filters">${FACETS.map(([name, title]) => {
-    const counts = Object.entries(facets[name] ?? {});
+    const counts = Object.entries(known[name] ?? {});
     if (!counts.length) return "";
     return html`<fieldset><legend>${title}</legend>${counts.slice(0, 8).map(([value, n]) => {
       const isOn = query.get(name) === value;
-      return html`<button class="facet" aria-pressed="${String(isOn)}" onclick=${() => go("knowledge", { [name]: isOn ? "" : value }, { keep: true })}><span class="clip">${name === "type" || name === "status" ? words(value) : value}</span><span class="muted push">${String(n)}</span></button>`;
+      return html`<button class="facet" aria-pressed="${String(isOn)}" onclick=${() => go("knowledge", { [name]: isOn ? "" : value }, { keep: true })}><span class="clip">${name === "tag" || name === "author" ? value : VALUES[value] ?? words(value)}</span><span class="muted push">${String(n)}</span></button>`;
     })}</fieldset>`;
   })}</nav>`;
 }
