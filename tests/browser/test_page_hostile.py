@@ -7,6 +7,8 @@ from chromium import Page
 from page_stage import PROJECT, VIEWS, WORKSPACE, PageStage, upload_transcript
 from test_page import HOSTILE, HUGE_WORD, TABS
 
+from product import Refused
+
 pytestmark = pytest.mark.slow
 
 TRANSCRIPT = "6f1c2d3e-0000-4000-8000-00000000000f"
@@ -52,7 +54,13 @@ def write_everywhere(stage: PageStage) -> dict[str, str]:
             "text": text,
         }
         stage.call("memory_report_citations", project=PROJECT, findings=[found])
-    act("mallory", "memory_record_learning", topic=HOSTILE[:290], content=TEXT, files_related=[PATH])
+    act(
+        "mallory",
+        "memory_record_learning",
+        topic=HOSTILE[:290],
+        content=f"{TEXT} learned",
+        files_related=[PATH],
+    )
     ids["item"] = act("mallory", "memory_add_backlog_item", title=HOSTILE[:290], description=TEXT, tags=["<i>x"], milestone=HOSTILE[:90])["id"]  # fmt: skip
     waits = act("mallory", "memory_add_backlog_item", title=HOSTILE[:290], depends_on=[ids["item"]])["id"]
     act("mallory", "memory_update_backlog_item", item_id=waits, deferred_reason=HOSTILE[:400])
@@ -68,7 +76,20 @@ def write_everywhere(stage: PageStage) -> dict[str, str]:
     _ask(stage)
     stage.call("memory_guidelines", action="set", name="evil", rule=TEXT[:3_900], scope=PROJECT)
     upload_transcript(stage, HOSTILE + "x" * 1_000_000, TRANSCRIPT)
+    act("mallory", "memory_define_spec", name="evil-spec", spec_type="api", content=f"{TEXT} specification")
+    act("mallory", "memory_checklist", action="create", name="evil list", items=[HOSTILE[:400]])
+    stage.call("upload_knowledge", workspace_id=WORKSPACE, write_token=stage.write_token, path="evil/notes.md", content=f"# {HOSTILE}\n\n{'x' * 1_000_000}")  # fmt: skip
     return ids
+
+
+def list_found(stage: PageStage) -> list[str]:
+    """The ids of everything that a search finds, of every kind."""
+    hits = []
+    for asked in ("evil spec specification", "evil list", "evil notes", "script window ran"):
+        reply = stage.call("memory_query", query=asked, project=PROJECT, limit=30, detail="snippet", max_tokens=12_000)  # fmt: skip
+        hits += reply["results"]
+    assert len({hit["type"] for hit in hits}) > 3
+    return sorted({hit["id"] for hit in hits})
 
 
 def _ask(stage: PageStage) -> None:
@@ -109,6 +130,7 @@ def test_hostile_text_in_every_field_runs_nothing(stage: PageStage):
         "/code?file=src/%3Cimg%20src%3Dx%20onerror%3D%27window.ran%3D6%27%3E.py",
         "/code?q=evil",
         "/time?span=1h",
+        *(f"/knowledge?doc={found}" for found in list_found(stage)),
     ]
     page = stage.open("/")
     for width in (390, 1280):
@@ -122,6 +144,12 @@ def test_hostile_text_in_every_field_runs_nothing(stage: PageStage):
     assert page.run(CHECKS)[:3] == [None, 0, 0]
     assert page.list_problems() == []
     page.close()
+
+
+def test_markup_is_not_accepted_as_the_name_of_an_agent(stage: PageStage):
+    for name in ("<img src=x onerror=1>", "<script>", "ann\u202e"):
+        with pytest.raises(Refused):
+            stage.call("memory_start_session", project=PROJECT, claude_instance=name)
 
 
 def test_hostile_text_in_the_address_runs_nothing(stage: PageStage):

@@ -73,22 +73,22 @@ def test_file_is_shown_with_who_holds_it_and_what_cites_it(stage: PageStage):
 
 
 def test_person_releases_a_lock_and_takes_it_back_by_undo(stage: PageStage):
-    stage.act("lea", "memory_lock_files", files=["src/held.py"], reason="rename")
+    stage.act("zoe", "memory_lock_files", files=["src/held.py"], reason="rename")
     page = stage.open(f"/?project={PROJECT}")
-    button = "[...document.querySelectorAll('.release')].find(e => e.innerText.includes('lea'))"
+    button = "[...document.querySelectorAll('.release')].find(e => e.innerText.includes('zoe'))"
     page.wait_for(f"Boolean({button})")
     page.run(f"{button}.click()")
     page.wait_for("document.activeElement?.name === 'reason'")
-    page.type("lea is away")
+    page.type("she is away")
     page.press("Enter")
     page.wait_for_text("src/held.py is free.")
     held = [lock["held_by"] for lock in stage.call("memory_list_locks", project=PROJECT)["locks"]]
-    assert "lea" not in held
+    assert "zoe" not in held
     page.press("u")
-    page.wait_for_text("lea has it again.")
+    page.wait_for_text("zoe has it again.")
     page.wait_for(f"Boolean({button})")
-    notices = stage.act("lea", "memory_heartbeat")["_notice"]
-    assert any("lea is away" in notice for notice in notices)
+    notices = stage.act("zoe", "memory_heartbeat")["_notice"]
+    assert any("she is away" in notice for notice in notices)
     assert page.list_problems() == []
     page.close()
 

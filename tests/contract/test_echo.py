@@ -34,6 +34,7 @@ NAMES = frozenset(
         "depends_on",
         "display_name",
         "doc_id",
+        "file",
         "file_path",
         "files",
         "files_modified",
@@ -47,6 +48,7 @@ NAMES = frozenset(
         "interface_version",
         "item_id",
         "key",
+        "lock",
         "machine",
         "machines",
         "message_id",
@@ -61,6 +63,7 @@ NAMES = frozenset(
         "request_id",
         "scope",
         "sender",
+        "session",
         "session_id",
         "sha256",
         "shown",
@@ -153,6 +156,9 @@ async def _tell_story(team: Team) -> EchoStory:
     await alice.project(action="create", name="bank")
     await alice.admin(action="create_key", name="spare", projects=["shop"])
     await alice.archive_by_tag(tag="old")
+    await bob.lock_files(files=["src/held.py", "src/back.py"])
+    held = {"project": "shop", "agent": "bob"}
+    taken = await alice.call("memory_release_lock", **held, file="src/back.py", reason="away")
     asked = await bob.ask_person(question="ship?", wait_seconds=0)
     listed = {row["id"]: row for row in (await alice.list_requests(project="shop"))["requests"]}
     question = listed[asked["request_id"]]
@@ -188,6 +194,12 @@ async def _tell_story(team: Team) -> EchoStory:
             "memory_admin.revoke_key": {"name": "spare"},
             "memory_admin.revoke_writer": {"name": place["workspace_id"], "agent": "alice"},
             "memory_lock_files": {"files": ["src/a.py"]},
+            "memory_release_lock": {**held, "file": "src/held.py"},
+            "memory_return_lock": {
+                **held,
+                "session": taken["released"][0]["session"],
+                "lock": "src/back.py",
+            },
             "memory_report_prevented": {"kind": "edit_denied"},
             "memory_report_request": {"kind": "permission"},
             "memory_add_webhook": {**address, "topics": ["digest"], "token": "tk"},
