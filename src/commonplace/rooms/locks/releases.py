@@ -26,7 +26,7 @@ from commonplace.rooms.locks.model import LeaseMinutes, LockPath, LockReason
 from commonplace.store.counters import advance_counter
 
 ReleaseReason = Annotated[str, Field(min_length=1, max_length=500)]
-ShortSession = Annotated[str, Field(pattern=r"^ses_[0-9a-f]{8}$")]
+ShortSession = Annotated[str, Field(min_length=12, max_length=12)]
 _MAX_REASON_CHARACTERS = 200
 _FREED = "stop editing {pronoun} and lock {pronoun} again before you go on."
 
@@ -66,11 +66,11 @@ async def release_lock(
 ) -> ReleasedLocks:
     """Release the locks of an agent on a file, as a person or an admin; the agent is told who did it and why."""
     del project
-    _require_person(call)
     now = await call.tx.clock()
     held = await _list_held(call, agent, file, now)
     if not held:
         raise errors.NotFound(f"{agent} holds no lock on {file}.", hint="Call memory_list_locks.")
+    _require_person(call)
     await store.delete_leases(call.tx, call.project, held)
     names = [lease.name for lease in held]
     await _tell_holders(call, held, reason)
@@ -95,8 +95,8 @@ async def return_lock(
 ) -> ReturnedLock:
     """Give back a lock that memory_release_lock released, unless somebody else holds the file now."""
     del project
-    _require_person(call)
     holder = await _load_holder(call, agent, session)
+    _require_person(call)
     held = replace(call, session=holder)
     (path,) = granting.canonicalize_files([lock], "")
     fold = await store.project_ignores_case(call.tx, call.project)
