@@ -6,9 +6,9 @@ locks with memory_unlock_files (`operations.py`).
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated
 
+from msgspec import structs
 from pydantic import Field
 
 from commonplace import activity, errors
@@ -97,7 +97,7 @@ async def return_lock(
     del project
     holder = await _load_holder(call, agent, session)
     _require_person(call)
-    held = replace(call, session=holder)
+    held = structs.replace(call, session=holder)
     (path,) = granting.canonicalize_files([lock], "")
     fold = await store.project_ignores_case(call.tx, call.project)
     request = LockRequest.from_path(path, mode, fold)
