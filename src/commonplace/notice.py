@@ -36,9 +36,9 @@ def post_entry(sender: str, sequence: int, read: int) -> str:
     return _join_fields(sender, str(sequence), str(read))
 
 
-def decision_entry(author: str, document: str, title: str, refined: Sequence[str] = ()) -> str:
-    what = f'{document} "{title[:_MAX_SUBJECT_LENGTH]}"'
-    return _join_fields(author, f"{what}, which refines {', '.join(refined[:2])}" if refined else what)
+def decision_entry(author: str, document: str, title: str, details: Sequence[str] = ()) -> str:
+    """`details` say how it relates to what was decided before, such as `version 2`."""
+    return _join_fields(author, ", ".join([f'{document} "{title[:_MAX_SUBJECT_LENGTH]}"', *details]))
 
 
 def _join_fields(*fields: str) -> str:

@@ -539,6 +539,36 @@ async def test_who_filed_a_task_is_told_when_another_closes_it(team):
     assert (await alice.heartbeat())["_notice"] == [f"bob closed {item} (Rates) as done. You filed it."]
 
 
+async def test_the_notice_of_a_closed_task_has_the_first_words_of_its_resolution(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Rates"))["id"]
+    await bob.complete_backlog_item(item_id=item, resolution="Merged; rates below zero\nare refused.")
+    assert (await alice.heartbeat())["_notice"] == [
+        f'bob closed {item} (Rates) as done: "Merged; rates below zero are refused.". You filed it.'
+    ]
+
+
+async def test_batch_backlog_does_not_blame_items_that_depend_on_an_invalid_one(team):
+    alice = await team.agent("alice")
+    with pytest.raises(errors.Invalid) as refused:
+        await alice.batch_backlog(
+            action="create",
+            items=[{"title": "Schema", "colour": "red"}, {"title": "Endpoint", "depends_on": ["#0"]}],
+        )
+    assert [problem["index"] for problem in refused.value.details["problems"]] == [0]
+
+
+async def test_claim_of_a_blocked_task_says_how_to_be_told_when_it_is_free(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    (first,) = await _add_items(alice, "Schema")
+    (own,) = await _add_items(alice, "Endpoint", depends_on=[first], assigned_to="bob")
+    (free,) = await _add_items(alice, "Page", depends_on=[first])
+    for item, told in ((own, "You are told when it is free."), (free, "assigned_to='bob'")):
+        with pytest.raises(errors.Conflict) as refused:
+            await bob.update_backlog_item(item_id=item, claim=True)
+        assert told in refused.value.hint
+
+
 async def test_batch_backlog_items_depend_on_earlier_items_of_the_batch(team):
     alice = await team.agent("alice")
     batch = await alice.batch_backlog(

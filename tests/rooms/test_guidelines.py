@@ -164,7 +164,8 @@ async def test_of_a_guideline_that_changed_twice_only_the_last_text_is_told(team
 async def test_live_sessions_of_the_project_are_told_of_a_guideline_once(team):
     ann, bob = await team.agent("ann"), await team.agent("bob")
     carl = await team.agent("carl", project="bank")
-    await ann.guidelines(action="set", name="money", rule="Round half up.", scope="shop")
+    stored = await ann.guidelines(action="set", name="money", rule="Round half up.", scope="shop")
+    assert stored["notified"] == ["bob"]
     assert (await bob.list_backlog())["_notice"] == ["ann set the guideline 'money' (shop): Round half up."]
     assert "_notice" not in await bob.list_backlog()
     assert "_notice" not in await ann.list_backlog()

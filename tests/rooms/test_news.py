@@ -49,19 +49,27 @@ async def test_a_post_that_was_told_but_not_read_is_told_again_with_the_next_one
     assert notice.endswith("after=1)")
 
 
-async def test_posts_that_cross_with_mine_come_back_with_mine_and_stay_unread(team):
+async def test_posts_that_cross_with_mine_come_back_whole_with_mine_and_are_read(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     board = await _open_blackboard(alice)
     await _use(bob, "add_message", session_id=board, content="Use cents.")
     posted = await _use(alice, "add_message", session_id=board, content="Use euros.")
     assert posted["unread"] == [{"sequence": 1, "sender": "bob", "excerpt": "Use cents."}]
-    assert posted["read_with"] == f'get_context(session_id="{board}", after=0)'
-    assert "_notice" not in posted
-    again = await _use(alice, "add_message", session_id=board, content="Euros, then.")
-    assert [post["sequence"] for post in again["unread"]] == [1]
+    assert {"_notice", "read_with"}.isdisjoint(posted)
+    assert "unread" not in await _use(alice, "add_message", session_id=board, content="Euros, then.")
     await _use(bob, "add_message", session_id=board, content="No: cents.")
     (notice,) = (await alice.heartbeat())["_notice"]
-    assert notice.endswith("after=0)")
+    assert notice.endswith("after=3)")
+
+
+async def test_posts_that_come_back_cut_stay_unread(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content=f"Use cents. {'Why? ' * 100}")
+    posted = await _use(alice, "add_message", session_id=board, content="Use euros.")
+    assert posted["read_with"] == f'get_context(session_id="{board}", after=0)'
+    again = await _use(alice, "add_message", session_id=board, content="Euros, then.")
+    assert [post["sequence"] for post in again["unread"]] == [1]
     await _use(alice, "get_context", session_id=board)
     assert "unread" not in await _use(alice, "add_message", session_id=board, content="Cents.")
 
@@ -134,6 +142,20 @@ async def test_the_notice_of_a_decision_and_the_reply_to_its_author_name_what_it
     assert "memory_change_status" in stored["advice"]
     (notice,) = (await bob.heartbeat())["_notice"]
     assert f'{stored["id"]} "Tax is cents", which refines {first}' in notice
+
+
+async def test_the_notice_of_a_decision_tells_a_new_version_and_a_replacement_from_a_new_one(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    first = (await alice.store(title="Money is cents", content="Amounts are cents.", memory_type="adr"))["id"]
+    await bob.heartbeat()
+    amended = {"title": "Money is cents", "content": "Amounts are cents, tax too.", "memory_type": "adr"}
+    assert (await alice.store(**amended, force_store=True))["version"] == 2
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert f'{first} "Money is cents", version 2' in notice
+    content = "Amounts are decimal numbers with two places."
+    other = await alice.store(title="Money is decimal", content=content, memory_type="adr", supersedes=first)
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert f'{other["id"]} "Money is decimal", which replaces {first}' in notice
 
 
 async def test_live_sessions_are_told_what_a_session_leaves_open_when_it_ends(team):

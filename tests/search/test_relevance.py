@@ -56,6 +56,7 @@ async def test_query_says_that_nothing_is_relevant(alice):
     assert len(wrong) <= 2
     silent = answers["what is the capital of Peru"]
     assert (silent["message"], len(silent["nearest_titles"])) == ("Nothing relevant found.", 3)
+    assert all("(doc_" in title for title in silent["nearest_titles"])
 
 
 async def test_query_names_no_meaning_that_means_nothing(alice):

@@ -59,10 +59,15 @@ async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, s
     if blocked_by and not force:
         blockers = await store.load_items(call.tx, row["project"], blocked_by)
         listed = "; ".join(notices.describe_blocker(blocker) for blocker in blockers)
+        waiting = (
+            "You are told when it is free."
+            if row["assigned_to"]
+            else f"To be told when it is free, assign it to yourself: memory_update_backlog_item(item_id='{row['id']}',"
+            f" assigned_to='{call.agent}')."
+        )
         raise errors.Conflict(
             f"{row['id']} is blocked by {listed}.",
-            hint=f"To be told when it is free, call memory_update_work(status='blocked', blocked_by='{blocked_by[0]}')."
-            " Other work: memory_list_backlog(ready=true). force=true claims it only if you need not wait.",
+            hint=f"{waiting} Other work: memory_list_backlog(ready=true). force=true claims it only if you need not wait.",
             blocked_by=blocked_by,
         )
     return {"status": "in_progress", "assigned_to": call.agent}

@@ -144,7 +144,7 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
         for item in await store.list_dependents(call.tx, after["project"], after["id"])
         if not item["blocked"]
     ]
-    closed = f"{call.agent} closed {after['id']} ({after['title']}) as {after['status']}"
+    closed = notices.describe_closing(call.agent, after)
     news = notices.tell_closing(after, unblocked)
     news.pop(call.agent, None)
     notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)

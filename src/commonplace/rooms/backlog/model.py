@@ -1,6 +1,6 @@
 """Backlog items: arguments, replies, and the pure functions that compute an edit. The SQL is in `store.py`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -257,6 +257,12 @@ def replace_references(item: Mapping[str, Any], ids_by_reference: Mapping[str, s
         return dict(item)
     resolved = [ids_by_reference.get(need, need) if isinstance(need, str) else need for need in depends_on]
     return {**item, "depends_on": resolved}
+
+
+def depends_on_any(item: Mapping[str, Any], references: Collection[str]) -> bool:
+    """Does the item depend on one of these items of its batch? If that one is invalid, nothing can be said of this one."""
+    depends_on = item.get("depends_on")
+    return isinstance(depends_on, list) and any(reference in depends_on for reference in references)
 
 
 def encode_texts(texts: Iterable[str]) -> str:

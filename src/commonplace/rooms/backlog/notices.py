@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+from commonplace.notice import shorten_line
 from commonplace.store.database import Row
+
+_RESOLUTION_CHARACTERS = 160
 
 
 def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
@@ -11,6 +14,13 @@ def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
     if not blocked_by:
         return assigned
     return f"{assigned} (blocked by {', '.join(blocked_by)}; you are told when it is free)"
+
+
+def describe_closing(agent: str, closed: Row) -> str:
+    """Who closed the item, as what, and the first words of the resolution."""
+    closing = f"{agent} closed {closed['id']} ({closed['title']}) as {closed['status']}"
+    resolution = shorten_line(closed["resolution"], _RESOLUTION_CHARACTERS)
+    return f'{closing}: "{resolution}"' if resolution else closing
 
 
 def tell_closing(closed: Row, unblocked: Sequence[Row]) -> dict[str, str]:

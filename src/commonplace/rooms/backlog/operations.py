@@ -208,6 +208,8 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
     problems: list[dict[str, Any]] = []
     ids_by_reference: dict[str, str] = {}
     for index, item in enumerate(items):
+        if model.depends_on_any(item, [f"#{problem['index']}" for problem in problems]):
+            continue
         arguments = model.replace_references(item, ids_by_reference)
         try:
             reply = await _run_item_operation(call, _OPERATION_BY_ACTION[action], arguments)

@@ -131,7 +131,7 @@ async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> mode
         visible_to="you alone" if visibility_of_audience(draft.audience) == "private" else "",
         unread=unread,
         read_with=f'get_context(session_id="{draft.session}", after={unread[0].sequence - 1})'
-        if unread
+        if not readers.shows_all(unread)
         else "",
     )
 

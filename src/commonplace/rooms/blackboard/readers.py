@@ -87,11 +87,17 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
         *(draft.project, draft.session, draft.sender, sequence, session.project, session.id),
         *(_MAX_EXCERPT_CHARACTERS, _MAX_UNREAD),
     )
-    reached = 0 if rows else sequence
+    unread = [UnreadPost(row["sequence"], row["sender"], row["excerpt"]) for row in rows]
+    reached = sequence if shows_all(unread) else 0
     await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
     if rows and session.has_notice:
         await named_notices.delete_notices_by_id(call.tx, session, [f"{POST_PREFIX}{draft.session}"])
-    return [UnreadPost(row["sequence"], row["sender"], row["excerpt"]) for row in rows]
+    return unread
+
+
+def shows_all(unread: Sequence[UnreadPost]) -> bool:
+    """Are these all unread posts, each of them whole?"""
+    return len(unread) < _MAX_UNREAD and all(len(post.excerpt) < _MAX_EXCERPT_CHARACTERS for post in unread)
 
 
 async def announce_closing(call: Call, project: str, blackboard: str, summary: str) -> None:

@@ -1,5 +1,6 @@
 """The replies about guidelines, and the limits of their arguments."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -11,6 +12,7 @@ from commonplace.operation import Reply
 from commonplace.store.database import Row
 
 GLOBAL_SCOPE = "global"
+_MAX_NOTIFIED_SHOWN = 20
 
 RuleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
 RuleText = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
@@ -72,10 +74,18 @@ class ChangedGuideline(Reply):
     id: str
     name: str
     scope: str
+    notified: list[str] = []
+    """The agents with a live session that are told of it."""
 
     @classmethod
-    def from_row(cls, row: Row, outcome: str) -> "ChangedGuideline":
-        return cls(status=outcome, id=row["id"], name=row["name"], scope=scope_from_project(row["project"]))
+    def from_row(cls, row: Row, outcome: str, notified: Sequence[str] = ()) -> "ChangedGuideline":
+        return cls(
+            status=outcome,
+            id=row["id"],
+            name=row["name"],
+            scope=scope_from_project(row["project"]),
+            notified=list(notified[:_MAX_NOTIFIED_SHOWN]),
+        )
 
 
 class StoredRule(Reply):

@@ -18,8 +18,8 @@ from commonplace.store.database import Row
 _NOTICE_CHARACTERS = 200
 
 
-async def notify_sessions(call: Call, row: Row) -> None:
-    """Notify the live sessions that the guideline applies to, except that of the caller."""
+async def notify_sessions(call: Call, row: Row) -> list[str]:
+    """Notify the live sessions that the guideline applies to, except that of the caller; return their agents."""
     project, rule = row["project"], row["rule"]
     own_session = call.session.id if call.session else ""
     shown_rule = rule if len(rule) <= _NOTICE_CHARACTERS else f"{rule[: _NOTICE_CHARACTERS - 1]}…"
@@ -27,9 +27,12 @@ async def notify_sessions(call: Call, row: Row) -> None:
         f"{call.agent} set the guideline '{row['name']}' ({model.scope_from_project(project)}): {shown_rule}"
     )
     projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]
+    notified: set[str] = set()
     for target in projects:
-        sessions = [each["id"] for each in await list_live_sessions(call.tx, target, call.now, own_session)]
-        await replace_notices(call.tx, target, sessions, row["id"], text, call.now)
+        sessions = await list_live_sessions(call.tx, target, call.now, own_session)
+        await replace_notices(call.tx, target, [each["id"] for each in sessions], row["id"], text, call.now)
+        notified.update(each["agent"] for each in sessions)
+    return sorted(notified)
 
 
 def drop_notices(call: Call, rows: Sequence[Row]) -> None:

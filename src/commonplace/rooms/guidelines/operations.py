@@ -60,11 +60,11 @@ async def set_guideline(
     )
     if row["enforce"]:
         await store.renew_rule_version(call.tx, project)
-    if existing is None or existing["rule"] != rule:
-        await notices.notify_sessions(call, row)
+    is_new_text = existing is None or existing["rule"] != rule
+    notified = await notices.notify_sessions(call, row) if is_new_text else []
     _record_guideline_change(call, row, "set")
     outcome = "updated" if existing else "created"
-    return model.ChangedGuideline.from_row(row, outcome)
+    return model.ChangedGuideline.from_row(row, outcome, notified)
 
 
 @operation(

@@ -44,8 +44,7 @@ class _Offer:
             "snippet": cut_excerpt(row["content"], self.question, self.part, snippet_bytes),
             "author": row["author"],
             "age": format_age(row["changed_at"], now),
-            "why": self.why,
-        } | ({"warning": warning} if warning else {})
+        } | {name: text for name, text in (("why", self.why), ("warning", warning)) if text}
 
 
 async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:

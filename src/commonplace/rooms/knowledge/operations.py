@@ -98,7 +98,7 @@ async def _answer_nothing_found(
         EntryFilter(call.now, (store.DOCUMENT_KIND,), wanted.types, excluded_types=wanted.excluded_types),
         _MAX_NEAREST_TITLES,
     )
-    titles = [hit.row["title"] for hit in near[:_MAX_NEAREST_TITLES]]
+    titles = [f"{hit.row['title']} ({hit.row['id']})" for hit in near[:_MAX_NEAREST_TITLES]]
     if not titles and not (wanted.types or wanted.excluded_types):
         titles = await _list_similar_titles(call, question.text, projects)
     return model.QueryAnswer(

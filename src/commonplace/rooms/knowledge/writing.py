@@ -69,7 +69,9 @@ async def write_document(
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
-        await _announce_decision(call, document_id, draft.title, refined)
+        replaced = superseded["id"] if superseded else ""
+        details = _relate_decision(version, replaced, [each for each in refined if each != replaced])
+        await _announce_decision(call, document_id, draft.title, details)
     namesake = namesake if namesake and namesake["id"] not in known else None
     receipt = _make_receipt(
         clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about), call.now
@@ -168,11 +170,21 @@ async def _add_late_comparisons(call: Call, prepared: PreparedDraft, late: Seque
     return sorted(together, key=lambda comparison: -comparison.similar.similarity)
 
 
-async def _announce_decision(call: Call, document_id: str, title: str, refined: Sequence[str]) -> None:
+def _relate_decision(version: int, replaced: str, refined: Sequence[str]) -> list[str]:
+    """Say how a decision relates to earlier ones, so that readers of those do not take it for one that they know."""
+    details = {
+        f"version {version}": version > 1,
+        f"which replaces {replaced}": bool(replaced),
+        f"which refines {', '.join(refined[:2])}": bool(refined),
+    }
+    return [detail for detail, applies in details.items() if applies]
+
+
+async def _announce_decision(call: Call, document_id: str, title: str, details: Sequence[str]) -> None:
     """Leave one notice of all new decisions for every live session of the project; those after it read of them."""
     own = call.session.id if call.session else ""
     sessions = [row["id"] for row in await list_live_sessions(call.tx, call.project, call.now, but=own)]
-    entry = decision_entry(call.agent, document_id, title, refined)
+    entry = decision_entry(call.agent, document_id, title, details)
     await merge_notices(call.tx, call.project, dict.fromkeys(sessions, entry), DECISION_ID, call.now)
 
 
@@ -313,7 +325,8 @@ def _warn_of_duplicate(
     if not other:
         return None
     why = "says nearly the same" if near else "has the same title"
-    return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}"
+    replacing = f'memory_store(supersedes="{other}") does both in one call'
+    return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}; {replacing}"
 
 
 def _supersede_call(old: str, new: str) -> str:
