@@ -294,7 +294,8 @@ async def test_without_keys_the_person_is_signed_in_and_writes_under_a_name(open
     added = await browser.request(
         "POST", "/api/memory_add_backlog_item", {"title": "Look at it"}, **{"x-commonplace-project": "shop"}
     )
-    assert (added.json["project"], added.json["created_by"]) == ("shop", name)
+    found = await browser.call("memory_get_by_id", doc_id=added.json["id"], project="shop")
+    assert (found.json["project"], found.json["author"]) == ("shop", name)
 
 
 async def test_project_header_gives_no_access_to_other_projects(door):
