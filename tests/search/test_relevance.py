@@ -80,12 +80,12 @@ async def test_query_leaves_out_what_has_neither_a_word_nor_the_meaning_of_the_q
 
 
 async def test_query_that_finds_nothing_names_titles_of_the_wanted_types_only(team, alice):
-    await alice.store(title="Peru", content="Our customers in Lima.", memory_type="adr")
+    stored = await alice.store(title="Peru", content="Our customers in Lima.", memory_type="adr")
     waiting = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
     assert (waiting["results"], waiting.get("nearest_titles", [])) == ([], [])
     await team.calls.search.drain_queue()
     found = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
-    assert (found["results"], found["nearest_titles"]) == ([], ["Peru"])
+    assert (found["results"], found["nearest_titles"]) == ([], [f"Peru ({stored['id']})"])
 
 
 PRINTER = "After each update of its driver the printer of the office needs a restart."
