@@ -56,7 +56,7 @@ def _widest_pack() -> BootPack:
 
 @given(parts=_draw_parts(), token_budget=st.integers(300, 20_000))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @pytest.mark.slow
 def test_pack_is_within_any_budget_and_in_field_order(parts: list[PackPart], token_budget: int):

@@ -19,7 +19,7 @@ def world(address):
     opened.close()
 
 
-@pytest.mark.parametrize(("address", "examples"), [("sqlite", 40), ("postgresql", 10)], indirect=["address"])
+@pytest.mark.parametrize(("address", "examples"), [("sqlite", 20), ("postgresql", 6)], indirect=["address"])
 @pytest.mark.slow
 def test_locks_behave_as_the_model(world, examples):
     run_machine(world, examples=examples)
