@@ -8,6 +8,8 @@ from typing import Any
 import uvicorn
 
 _LAST_REQUESTS_SECONDS = 1
+# The loop takes a few turns from accepting a connection to its transport, which would not be closed otherwise.
+_TURNS_TO_ACCEPT = 5
 
 
 class QuickServer(uvicorn.Server):
@@ -27,6 +29,8 @@ class QuickServer(uvicorn.Server):
             server.close()
         for listening in sockets or ():
             listening.close()
+        for _ in range(_TURNS_TO_ACCEPT):
+            await asyncio.sleep(0)
         for connection in list(self.server_state.connections):
             connection.shutdown()
         await asyncio.sleep(0)
