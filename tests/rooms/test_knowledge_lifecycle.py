@@ -61,6 +61,15 @@ async def test_change_status_to_active_gives_an_expired_document_its_time_anew(t
     assert ids(await alice.query(query="walrus")) == []
 
 
+async def test_change_status_to_active_gives_an_archived_document_its_time_anew_if_it_is_over(team):
+    alice = await team.agent("alice")
+    made = await alice.record_learning(topic="Walrus", content="The walrus sleeps.")
+    team.clock.advance(days=181)
+    await alice.change_status(doc_id=made["id"], new_status="archived")
+    await alice.change_status(doc_id=made["id"], new_status="active")
+    assert ids(await alice.query(query="walrus")) == [made["id"]]
+
+
 async def test_restore_by_tag_brings_back_exactly_what_archiving_changed(team):
     alice = await team.agent("alice")
     made = {}

@@ -335,7 +335,7 @@ async def change_status(
             call.tx, [row], [new_status], call.agent, reason or "", call.now, successor
         )
     old_status = model.resolve_status(row["status"], row["expires_at"], call.now)
-    if new_status == "active" and old_status == "expired":
+    if new_status == "active" and model.resolve_status("active", row["expires_at"], call.now) == "expired":
         await store.update_document_expiry(call.tx, row, model.compute_expiry(row["type"], None, call.now))
     call.subject = f"{identity} {old_status} -> {new_status}"
     is_changed = old_status != new_status or bool(successor)
