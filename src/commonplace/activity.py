@@ -198,17 +198,6 @@ async def delete_notices(tx: Tx, session: AgentSession, texts: Sequence[str]) ->
     )
 
 
-async def has_notice_besides(tx: Tx, session: AgentSession, texts: Sequence[str]) -> bool:
-    """Does a notice wait for the session that is none of these?"""
-    row = await tx.one(
-        "select 1 as yes from notice where project = $1 and session = $2 and not (text = any($3)) limit 1",
-        session.project,
-        session.id,
-        list(texts),
-    )
-    return row is not None
-
-
 async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> list[str]:
     """Store the same notice for every live session of these agents; return the agents that have one."""
     if not agents:

@@ -26,6 +26,10 @@ def mail_text(priority: str, sender: str, title: str, *, is_answer: bool = False
     return f"{priority}{mark} {sender}\n{shorten_line(title, _MAX_MAIL_TITLE_LENGTH)}"
 
 
+def is_urgent_mail(row: Row) -> bool:
+    return row["id"].startswith(MAIL_PREFIX) and row["text"].startswith("urgent")
+
+
 def shorten_line(text: str, limit: int) -> str:
     line = " ".join(text[: 4 * limit].split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -26,3 +26,10 @@ class WaitForEvents(Exception):
         self.answer, self.seconds = answer, seconds
         self.write_at_start, self.write_at_end = write_at_start, write_at_end
         self.is_over = ends_with_notice and call.session is not None and call.session.has_notice
+
+
+def describe_wait(call: "Call", seconds: int) -> str:
+    """Say why a wait that ends with any news returned without what was waited for."""
+    if call.session is not None and call.session.has_notice:
+        return "The wait ended early, with other news: see _notice."
+    return f"Nothing new in {seconds} s."

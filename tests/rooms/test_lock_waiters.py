@@ -41,7 +41,7 @@ async def test_who_waited_in_vain_reads_so_and_is_told_when_the_lock_comes_free(
     await alice.lock_files(files=["src/"], minutes=10)
     refused = await bob.lock_files(files=["src/cart.py"], wait_seconds=1)
     assert (refused["success"], refused["conflicts"][0]["held_by"]) == (False, "alice")
-    assert refused["message"].startswith("Waited in vain. ")
+    assert refused["message"].startswith("Waited 1 s in vain. ")
     assert "retry with wait_seconds" not in refused["message"]
     await alice.unlock_files()
     assert (await bob.list_backlog())["_notice"] == [_FREE]
@@ -165,17 +165,39 @@ async def test_the_holder_is_told_when_somebody_begins_to_wait(team: Team):
     assert "_notice" not in granted
 
 
-async def test_a_wait_for_a_lock_ends_with_mail_and_the_wish_stays(team: Team):
+async def test_a_wait_for_a_lock_ends_with_urgent_mail_and_the_wish_stays(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.lock_files(files=["src/cart.py"])
     waiting = asyncio.create_task(bob.lock_files(files=["src/cart.py"], wait_seconds=50))
     await alice.get_messages(wait_seconds=50)
-    await alice.send_message(to_instance="bob", message="I need it until noon")
+    await alice.send_message(to_instance="bob", message="I need it until noon", priority="urgent")
     reply = await waiting
     assert (reply["success"], len(reply["_notice"])) == (False, 1)
-    assert "ended early" in reply["message"]
+    assert reply["message"].startswith("The wait ended early: urgent mail, see _notice. ")
     await alice.unlock_files()
     assert _FREE in (await bob.list_backlog())["_notice"]
+
+
+async def test_a_wait_for_a_lock_outlasts_mail_and_other_news(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["src/cart.py"])
+    waiting = asyncio.create_task(bob.lock_files(files=["src/cart.py"], wait_seconds=50))
+    await alice.get_messages(wait_seconds=50)
+    await alice.send_message(to_instance="bob", message="Nearly done")
+    await alice.define_spec(name="orders-api", content="GET /orders")
+    await alice.unlock_files()
+    granted = await waiting
+    assert (granted["success"], len(granted["_notice"])) == (True, 2)
+
+
+async def test_two_agents_that_wait_for_each_other_are_told_at_once(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["src/cart.py"])
+    await bob.lock_files(files=["src/tax.py"])
+    await bob.lock_files(files=["src/cart.py"])
+    reply = await alice.lock_files(files=["src/tax.py"], wait_seconds=50)
+    assert reply["message"].startswith("The wait ended early: bob waits for a file that you have locked, ")
+    assert reply["_notice"] == [_WANTED]
 
 
 async def test_who_withdraws_its_wish_is_not_told(team: Team):

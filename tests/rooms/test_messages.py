@@ -467,7 +467,12 @@ async def test_get_messages_waits_until_mail_arrives(team):
 async def test_get_messages_waits_no_longer_than_asked(team):
     (bob,) = await _start_agents(team, "bob")
     async with asyncio.timeout(PATIENCE_SECONDS):
-        assert await bob.get_messages(wait_seconds=1) == {"messages": [], "count": 0, "unread": 0}
+        assert await bob.get_messages(wait_seconds=1) == {
+            "messages": [],
+            "count": 0,
+            "unread": 0,
+            "message": "Nothing new in 1 s.",
+        }
 
 
 async def test_get_messages_by_two_sessions_of_one_agent_gives_each_message_to_one(team):

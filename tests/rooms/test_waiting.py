@@ -32,7 +32,8 @@ async def test_waiting_for_mail_ends_with_news_of_another_kind(team):
     await asyncio.sleep(0)
     await alice.define_spec(name="orders-api", content="GET /orders")
     answer = await asyncio.wait_for(waiting, PATIENCE_SECONDS)
-    assert (answer["count"], answer["_notice"]) == (
+    assert (answer["count"], answer["message"], answer["_notice"]) == (
         0,
+        "The wait ended early, with other news: see _notice.",
         ["alice published spec orders-api 1.0.0: read it with memory_get_spec."],
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.acting import no_session
 from commonplace.call import Call
 from commonplace.clock import MINUTE
@@ -52,7 +52,7 @@ from commonplace.store.database import Row, Work
 from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
-_WAITS = "The holder is told that you want them, and you when they are free; memory_unlock_files(files=[...]) withdraws this."
+_WAITS = "The holder was told, and a notice tells you when it is free; memory_unlock_files(files=[...]) withdraws this."
 _RETRY = "Do other work meanwhile, or retry with wait_seconds."
 
 
@@ -99,7 +99,8 @@ async def lock_files(
 async def _answer_conflict(
     call: Call, decision: LockDecision, requested: int, reason: str, now: int, wait_seconds: int
 ) -> LockFilesReply:
-    """Tell the holders that somebody waits for their files, once; a wait ends as soon as there is other news."""
+    """Tell the holders that somebody waits for their files, once. A wait goes on until the files are free or its time
+    is over; only what cannot wait ends it, and the reply says which of these it was."""
     reply = _build_conflict_reply(call, decision, requested, now)
     session, asked_at = call.own_session, call.now
     if not wait_seconds:
@@ -107,19 +108,21 @@ async def _answer_conflict(
         await waiters.notify_holders(call.tx, session, decision, reason, now, asked_at)
         await waiters.insert_waiters(call.tx, session, decision, asked_at)
         return reply
-    free = waiters.list_free_notices(list(dict.fromkeys(request.path for request, _ in decision.conflicts)))
-    has_news = session.has_notice and await activity.has_notice_besides(call.tx, session, free)
-    if has_news:
-        reply.message = f"The wait ended early: there is news for you in _notice. {reply.message}"
+    holders = {lease.agent for _, lease in decision.conflicts}
+    interruption = (
+        await waiters.find_interruption(call.tx, session, holders) if session.has_notice else ""
+    )
+    if interruption:
+        reply.message = f"The wait ended early: {interruption}, see _notice. {reply.message}"
     else:
-        reply.message = f"Waited in vain. {reply.message} Do other work meanwhile."
+        reply.message = f"Waited {wait_seconds} s in vain. {reply.message} Do other work meanwhile."
     raise WaitForEvents(
         call,
         reply,
         wait_seconds,
         lambda tx: waiters.insert_waiters(tx, session, decision, asked_at),
         write_at_start=lambda tx: waiters.notify_holders(tx, session, decision, reason, now, asked_at),
-        ends_with_notice=has_news,
+        ends_with_notice=bool(interruption),
     )
 
 

@@ -4,12 +4,12 @@ A session waits until it gets the lock, ends, or the lease that it met would hav
 once. A release checks the waiters of its project; a lease that lapses silently is noticed by the waiter's own activity.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
 from commonplace.named_notices import delete_notices_by_prefix
-from commonplace.notice import shorten_line
+from commonplace.notice import is_urgent_mail, shorten_line
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
 from commonplace.store.database import Row, Tx
@@ -62,6 +62,23 @@ async def notify_holders(
         )
         if pending is None:
             await activity.notify_sessions(tx, session.project, [holder], text, now, _WANTED_PREFIX)
+
+
+async def find_interruption(tx: Tx, session: AgentSession, holders: Collection[str]) -> str:
+    """What must not wait until the end of a wait for a lock; empty if there is nothing of it.
+
+    That is urgent mail, and a holder that waits in turn for a file of this session: neither would get on.
+    """
+    rows = await tx.all(
+        "select id, text from notice where project = $1 and session = $2 order by at, id limit 200",
+        session.project,
+        session.id,
+    )
+    if any(is_urgent_mail(row) for row in rows):
+        return "urgent mail"
+    wanted = [row["text"] for row in rows if row["id"].startswith(_WANTED_PREFIX)]
+    waiting = [name for name in sorted(holders) if any(text.startswith(f"{name} wants ") for text in wanted)]
+    return f"{waiting[0]} waits for a file that you have locked" if waiting else ""
 
 
 async def drop_wanted_notices(tx: Tx, session: AgentSession) -> None:

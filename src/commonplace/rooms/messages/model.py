@@ -191,6 +191,8 @@ class InboxPage(Reply):
     unread: int
     messages: list[InboxMessage]
     next_cursor: str = ""
+    message: str = ""
+    """Why a wait ended without mail."""
 
 
 class MessageStatusChange(Reply):

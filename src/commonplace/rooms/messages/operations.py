@@ -24,7 +24,7 @@ from commonplace.rooms.work.waits import end_waits_for_message
 from commonplace.store import ids
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
-from commonplace.waiting import WaitForEvents
+from commonplace.waiting import WaitForEvents, describe_wait
 
 
 @operation(
@@ -171,9 +171,8 @@ async def get_messages(
     shown_rows = await _show_page(call, agent, page, headers_only=headers_only)
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
-        raise WaitForEvents(
-            call, InboxPage(count=0, unread=unread, messages=[]), wait_seconds, ends_with_notice=True
-        )
+        reply = InboxPage(count=0, unread=unread, messages=[], message=describe_wait(call, wait_seconds))
+        raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
     return InboxPage(
         count=len(shown_rows),
         unread=await store.count_unread_messages(call.tx, call.project, agent),
@@ -207,6 +206,7 @@ async def _read_thread(
         next_cursor=model.format_thread_cursor(page[-1]) if len(page) < len(rows) else "",
     )
     if wait_seconds and not has_news:
+        reply.message = describe_wait(call, wait_seconds)
         raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
     return reply
 
