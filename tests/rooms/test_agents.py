@@ -145,6 +145,35 @@ async def test_calls_after_a_reported_idle_show_the_agent_busy_again(team: Team)
     assert (await _status_by_agent(bob))["alice"] == ("busy", False)
 
 
+async def test_an_agent_is_idle_when_its_work_is_done_and_no_task_is_shown(team: Team):
+    alice, bob = await team.agent("alice", task_description="vouchers"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Voucher endpoint"))["id"]
+    assert (await _status_by_agent(bob))["alice"] == ("busy", False)
+    await alice.update_backlog_item(item_id=item, claim=True)
+    await alice.heartbeat(status="busy")
+    await bob.complete_backlog_item(item_id=item)
+    assert (await _status_by_agent(bob))["alice"] == ("idle", False)
+    assert (await alice.heartbeat())["agent_status"] == "idle"
+    carol = await team.agent("carol")
+    [entry] = [entry for entry in carol.started["active_agents"] if entry["agent"] == "alice"]
+    assert entry == {"agent": "alice", "active": "just now"}
+
+
+async def test_an_agent_that_holds_a_lock_or_has_other_work_is_busy(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.update_work(title="Tax", status="in_progress")
+    await alice.update_work(title="Review of the mail room", status="in_progress")
+    await alice.update_work(title="Review of the mail room", status="completed")
+    [status] = (await bob.get_agent_status(instance="alice"))["agents"]
+    assert (status["status"], status["current_task"]) == ("busy", "Tax")
+    await alice.update_work(title="Tax", status="abandoned")
+    await alice.lock_files(files=["tax.py"])
+    [status] = (await bob.get_agent_status(instance="alice"))["agents"]
+    assert (status["status"], status.get("current_task")) == ("busy", None)
+    await alice.unlock_files()
+    assert (await _status_by_agent(bob))["alice"] == ("idle", False)
+
+
 async def test_an_agent_whose_sessions_ended_is_offline(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.heartbeat(status="busy")

@@ -212,12 +212,35 @@ async def test_claim_continues_the_work_that_was_reported_before_it(team: Team):
     other = (await carol.add_backlog_item(title="Invoices"))["id"]
     reported = await bob.update_work(title="Cart", status="blocked", blocked_by="carol", notes="half done")
     claimed = await bob.update_backlog_item(item_id=item, claim=True)
-    assert claimed["work_id"] == reported["id"]
-    assert await _list_work(carol) == {("bob", "Cart uses prices"): "in_progress"}
+    assert (claimed["work_id"], claimed["work_title"]) == (reported["id"], "Cart")
+    assert await _list_work(carol) == {("bob", "Cart"): "in_progress"}
     board = await carol.get_active_work()
     assert (board["blocked_agents"], board["recent_work_items"][0]["notes"]) == ([], "half done")
     await bob.update_backlog_item(item_id=other, claim=True)
     assert len(await _list_work(carol)) == 2
+
+
+async def test_claim_leaves_other_work_of_the_session_alone(team: Team):
+    bob = await team.agent("bob")
+    item = (await bob.add_backlog_item(title="Voucher endpoint"))["id"]
+    reported = await bob.update_work(title="Voucher backend", status="in_progress")
+    claimed = await bob.update_backlog_item(item_id=item, claim=True)
+    assert claimed["work_id"] != reported["id"]
+    assert await _list_work(bob) == {
+        ("bob", "Voucher backend"): "in_progress",
+        ("bob", "Voucher endpoint"): "in_progress",
+    }
+
+
+async def test_report_of_completed_work_says_that_its_item_is_still_open(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    report = await bob.update_work(title="Cart", status="completed")
+    assert report["message"] == (
+        f"{item} is still in progress and yours: memory_complete_backlog_item(item_id='{item}') closes it."
+    )
+    await bob.complete_backlog_item(item_id=item)
+    assert "message" not in await bob.update_work(title="Cart", status="completed")
 
 
 async def test_a_claim_that_ends_leaves_its_work_abandoned(team: Team):

@@ -27,19 +27,22 @@ class HeartbeatReply(Reply):
 
 
 def derive_status(row: Row, now: int) -> str:
-    """Return the status that the agent reported; calls after an old report, or without one, show it busy.
+    """Return what the agent reported, while that is recent, else what follows from its work and calls.
 
-    Without a live session it is offline, whatever it reported.
+    An agent is busy while it has a task or a lock, also if it reported so long ago. One that has reported work and has
+    none open is idle, and so is one that makes no calls. Without a live session it is offline, whatever it reported.
     """
     active_at, reported_at = row["active_at"], row["status_at"]
     if active_at is None:
         return "offline"
-    is_report_recent = reported_at is not None and now - reported_at <= AGENT_STALE_AFTER
-    if row["status"] != "idle" and reported_at is not None:
-        return str(row["status"])
-    if is_report_recent or now - active_at > AGENT_STALE_AFTER:
+    has_open = bool(row["current_task"] or row["locks"])
+    if reported_at is not None:
+        is_lasting = row["status"] == "error" or (row["status"] == "busy" and has_open)
+        if is_lasting or now - reported_at <= AGENT_STALE_AFTER:
+            return str(row["status"])
+    if now - active_at > AGENT_STALE_AFTER:
         return "idle"
-    return "busy"
+    return "busy" if has_open or not row["has_worked"] else "idle"
 
 
 class AgentStatus(Reply):

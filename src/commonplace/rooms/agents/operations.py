@@ -27,7 +27,7 @@ from commonplace.rooms.messages import store as messages
 from commonplace.store.database import Row
 from commonplace.window import kind_of_window
 
-_UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": ""}
+_UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": "", "has_worked": 0}
 
 
 @operation(
@@ -49,7 +49,8 @@ async def heartbeat(
     previous = reported_rows[0] if reported_rows else _UNKNOWN_STATUS
     task = previous["current_task"] if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
-    reported = status or derive_status({**previous, "active_at": call.now}, call.now)
+    known = {**previous, "current_task": task, "active_at": call.now, "locks": len(leases)}
+    reported = status or derive_status(known, call.now)
     if (status or previous["status"], task) != (previous["status"], previous["current_task"]):
         call.emit(AGENT_CHANGED, agent=call.agent, status=reported, task=task)
     return HeartbeatReply(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from commonplace.rooms.work.model import EDITS_TITLE
 from commonplace.store.database import Row, Tx
 
 _MAX_STATUS_ROWS = 200
@@ -13,7 +14,8 @@ _LIVE_SESSION_COUNTS = (
 
 
 STATUS_OF_SESSION = (
-    "select status, status_at, current_task from agent where project = $1"
+    "select status, status_at, current_task, exists (select 1 from work where work.project = $1 and work.session = $2"
+    f" and work.title <> '{EDITS_TITLE}') as has_worked from agent where project = $1"
     " and name = (select agent from session where project = $1 and id = $2)"
 )
 
@@ -38,11 +40,15 @@ async def list_agent_statuses(
     return await tx.all(
         "select agent.project, agent.name, agent.status, agent.status_at, agent.current_task, agent.heartbeat_at,"
         " agent.last_seen_at, live.active_at,"
-        " coalesce(live.n, 0) as sessions, coalesce(held.n, 0) as locks, count(*) over () as total from agent"
+        " coalesce(live.n, 0) as sessions, coalesce(held.n, 0) as locks, worked.name is not null as has_worked,"
+        " count(*) over () as total from agent"
         f" left join ({_LIVE_SESSION_COUNTS}) as live on live.name = agent.name"
         " left join (select agent as name, count(*) as n from lease"
         "  where project = $1 and expires_at > $4 group by agent) as held"
         "  on held.name = agent.name"
+        " left join (select distinct work.agent as name from work join session on session.project = $1"
+        "  and session.id = work.session and session.ended_at is null and session.active_at > $3"
+        "  where work.project = $1 and work.title <> $6) as worked on worked.name = agent.name"
         " where agent.project = $1 and (cast($2 as text) is null or agent.name = $2)"
         " order by agent.name limit $5",
         project,
@@ -50,6 +56,7 @@ async def list_agent_statuses(
         live_since,
         now,
         _MAX_STATUS_ROWS,
+        EDITS_TITLE,
     )
 
 

@@ -118,13 +118,21 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
         await _close_work(call, before, {before["assigned_to"]}, "abandoned")
     if session and after["claim_session"] == session.id != before["claim_session"]:
-        reported = choose_work_of_claim(await work.list_work_of_session(call.tx, session), title)
-        if reported is not None:
-            await work.rename_work_item(call.tx, session.project, reported["id"], title)
-        work_id = await work.start_work_of_item(call.tx, session, title, after["id"], call.now)
-        await work.show_current_work(call.tx, session)
-        call.reindex(WORK_KIND, work_id, project=session.project)
-        call.emit(WORK_UPDATED, project=session.project, title=title, status="in_progress", files=[])
+        await _start_work(call, session, after["id"], title)
+
+
+async def _start_work(call: Call, session: AgentSession, item: str, title: str) -> None:
+    """Open the work of a claim; work on the same thing that the session has reported before goes on as it is."""
+    rows = await work.list_work_of_session(call.tx, session)
+    reported = choose_work_of_claim(rows, item, title)
+    if reported is None:
+        work_id = await work.start_work_of_item(call.tx, session, title, item, call.now)
+    else:
+        work_id, title = reported["id"], reported["title"]
+        await work.link_work_to_item(call.tx, session.project, work_id, item, call.now)
+    await work.show_current_work(call.tx, session, call.now)
+    call.reindex(WORK_KIND, work_id, project=session.project)
+    call.emit(WORK_UPDATED, project=session.project, title=title, status="in_progress", files=[])
 
 
 async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> None:
@@ -133,8 +141,6 @@ async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> No
     await work.close_work_of_item(
         call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
     )
-    if call.session and call.agent in agents:
-        await work.show_current_work(call.tx, call.session)
 
 
 async def list_locked_files(call: Call) -> list[str]:

@@ -145,7 +145,9 @@ class ChangedItem(BacklogItem, kw_only=True):
     item_status: str = ""
     """The item's status, if the call made the item or changed its status without naming it: a claim, or a release."""
     work_id: str = ""
-    """The work item that a claim opened; memory_update_work reports on it."""
+    """The work item of a claim; memory_update_work reports on it."""
+    work_title: str = ""
+    """The title of that work, if the session had reported it before under another one."""
     ref: str = ""
     """The item's name in its batch, which depends_on of a later item of the batch may use."""
     unblocked: list[str] = []

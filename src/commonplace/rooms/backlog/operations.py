@@ -157,8 +157,9 @@ async def update_backlog_item(
     reply = ChangedItem.from_item(
         outcome, item, edits_wanted, row["status"], call.agent, effects, is_claim=claim
     )
-    if claim and call.session:
-        reply.work_id = await find_work_of_item(call.tx, call.session, row["id"])
+    if claim and call.session and (work := await find_work_of_item(call.tx, call.session, row["id"])):
+        reply.work_id = work["id"]
+        reply.work_title = "" if work["title"] == moved["title"] else work["title"]
     return reply
 
 

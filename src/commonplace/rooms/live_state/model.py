@@ -177,7 +177,7 @@ def _build_agent_card(row: Row, holds: list[str], acts: list[Row], now: int) -> 
         session=shorten_session(row["id"]),
         started=iso(row["started_at"]),
         active=iso(row["active_at"]),
-        task=short_text(row["current_task"] or row["task"]),
+        task=short_text(row["task"] if row["current_task"] is None else row["current_task"]),
         status=row["status"] or "",
         branch=row["branch"],
         directory=row["working_directory"],

@@ -109,9 +109,7 @@ async def _answer_conflict(
         await waiters.insert_waiters(call.tx, session, decision, asked_at)
         return reply
     holders = {lease.agent for _, lease in decision.conflicts}
-    interruption = (
-        await waiters.find_interruption(call.tx, session, holders) if session.has_notice else ""
-    )
+    interruption = await waiters.find_interruption(call.tx, session, holders) if session.has_notice else ""
     if interruption:
         reply.message = f"The wait ended early: {interruption}, see _notice. {reply.message}"
     else:

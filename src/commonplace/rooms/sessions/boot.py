@@ -11,6 +11,7 @@ from msgspec import structs
 from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import format_age, iso
+from commonplace.rooms.agents.model import derive_status
 from commonplace.rooms.knowledge import recent_documents
 from commonplace.rooms.knowledge.document_warnings import warn_of_instructions
 from commonplace.rooms.sessions import store
@@ -169,9 +170,12 @@ def render_active_agents(
 
 def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, Any]:
     same_name = {"same_name": True} if row["agent"] == agent.name else {}
-    task = row["current_task"] or row["task"]
+    task = row["current_task"]
     task_field = {"task": task[:_MAX_SHOWN_TASK_CHARACTERS]} if task else {}
-    status_field = {} if row["status"] in {None, "idle"} else {"status": row["status"]}
+    is_reported = row["status_at"] is not None and row["status"] == derive_status(
+        {**row, "locks": 0, "has_worked": True}, now
+    )
+    status_field = {"status": row["status"]} if is_reported and row["status"] != "idle" else {}
     return (
         {"agent": row["agent"]}
         | same_name

@@ -40,8 +40,8 @@ async def list_live_sessions(
 ) -> Sequence[Row]:
     """List live sessions of agents on the roster, this agent's own first, then the most recently active."""
     return await tx.all(
-        "select session.id, session.agent, session.task, session.active_at, agent.status, agent.current_task"
-        " from session join agent on agent.project = $1 and agent.name = session.agent"
+        "select session.id, session.agent, session.task, session.active_at, agent.status, agent.status_at,"
+        " agent.current_task from session join agent on agent.project = $1 and agent.name = session.agent"
         " where session.project = $1 and session.ended_at is null and session.active_at > $2 and session.id <> $5"
         " order by case when session.agent = $3 then 0 else 1 end, session.active_at desc, session.id limit $4",
         project,

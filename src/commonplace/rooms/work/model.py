@@ -20,6 +20,7 @@ OPEN_STATUSES = ("in_progress", "blocked")
 EDITS_TITLE = "Edits"
 """The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
+_MIN_SHARED_WORDS = 2
 MAX_OVERLAPS = 50
 
 WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
@@ -202,16 +203,28 @@ def choose_reported_work(rows: Sequence[Row], title: str, status: WorkStatus) ->
     return candidates[0]
 
 
-def choose_work_of_claim(rows: Sequence[Row], title: str) -> Row | None:
-    """Choose the work that a session has reported on a backlog item before it claims it: the only one of its subject."""
+def choose_work_of_claim(rows: Sequence[Row], item: str, title: str) -> Row | None:
+    """Choose the open work that a session has reported before it claims this backlog item, if it is the same thing.
+
+    Its title contains the item's id, or has no word that the item's title lacks, or has all words of that and these are
+    several. A word in common is not enough: it would make two tasks one.
+    """
+    if any(row["title"] == title for row in rows):
+        return None
     words = list_topic_words(title)
-    candidates = [
+    same = [
         row
         for row in rows
-        if row["status"] in OPEN_STATUSES and not row["item"] and words & list_topic_words(row["title"])
+        if row["status"] in OPEN_STATUSES
+        and not row["item"]
+        and (item in row["title"] or _have_same_subject(words, list_topic_words(row["title"])))
     ]
-    is_reported = any(row["title"] == title for row in rows)
-    return candidates[0] if len(candidates) == 1 and not is_reported else None
+    return same[0] if len(same) == 1 else None
+
+
+def _have_same_subject(item: Collection[str], reported: Collection[str]) -> bool:
+    shared = set(item) & set(reported)
+    return 0 < len(shared) == len(reported) or _MIN_SHARED_WORDS <= len(shared) == len(item)
 
 
 _NAME = re.compile(r"\w[\w.@:+/-]*\w|\w")

@@ -73,7 +73,7 @@ async def update_work(
     columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     if title != EDITS_TITLE:
-        await store.show_current_work(call.tx, session)
+        await store.show_current_work(call.tx, session, call.now)
     call.reindex(WORK_KIND, work_id, project=session.project)
     call.subject = f"{status}: {title}"
     call.emit(WORK_UPDATED, title=title, status=status, files=touched)
@@ -93,7 +93,22 @@ async def update_work(
         unblocked=await _send_signals(call, signal_names, signal_details),
         notified=list(wait.notified),
         sent_before=sent_before,
-        message=wait.message,
+        message=wait.message or await _remind_of_item(call, before, status),
+    )
+
+
+async def _remind_of_item(call: Call, before: Row | None, status: WorkStatus) -> str:
+    """A report does not close the backlog item of the work: its agent is told how."""
+    if before is None or not before["item"] or status not in ("completed", "abandoned"):
+        return ""
+    item, session = before["item"], call.own_session
+    if not await store.is_item_open(call.tx, session.project, item, session.agent):
+        return ""
+    close = f"memory_complete_backlog_item(item_id='{item}')"
+    if status == "completed":
+        return f"{item} is still in progress and yours: {close} closes it."
+    return (
+        f"{item} is still yours: memory_update_backlog_item(item_id='{item}', status='open') gives it back."
     )
 
 

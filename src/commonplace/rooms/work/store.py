@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import AgentSession
+from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.clock import DAY
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.work.model import EDITS_TITLE, OPEN_STATUSES
@@ -11,6 +11,11 @@ from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
 _MAX_OVERLAP_ROWS = 500
+_NEWEST_OPEN_WORK = (
+    "coalesce((select work.title from work join session on session.project = $1 and session.id = work.session"
+    " and session.ended_at is null and session.active_at > $5 where work.project = $1 and work.agent = $2"
+    " and work.status = any($3) and work.title <> $4 order by work.updated_at desc, work.id limit 1), '')"
+)
 
 
 async def find_work_item(tx: Tx, session: AgentSession, title: str) -> Row | None:
@@ -77,17 +82,27 @@ async def list_touched_paths(tx: Tx, session: AgentSession, limit: int) -> list[
     return [row["path"] for row in rows]
 
 
-async def find_work_of_item(tx: Tx, session: AgentSession, item: str) -> str:
-    """The id of the session's open work on a backlog item; empty if it has none."""
-    row = await tx.one(
-        "select id from work where project = $1 and session = $2 and item = $3 and status = any($4)"
+async def find_work_of_item(tx: Tx, session: AgentSession, item: str) -> Row | None:
+    """The id and title of the session's open work on a backlog item."""
+    return await tx.one(
+        "select id, title from work where project = $1 and session = $2 and item = $3 and status = any($4)"
         " order by updated_at desc, id limit 1",
         session.project,
         session.id,
         item,
         OPEN_STATUSES,
     )
-    return row["id"] if row else ""
+
+
+async def is_item_open(tx: Tx, project: str, item: str, agent: str) -> bool:
+    """Does the agent still have this backlog item to do?"""
+    row = await tx.one(
+        "select 1 as yes from backlog where project = $1 and id = $2 and assigned_to = $3 and closed = 0",
+        project,
+        item,
+        agent,
+    )
+    return row is not None
 
 
 async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: str, now: int) -> str:
@@ -107,6 +122,18 @@ async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: st
         now,
     )
     return row["id"] if row else ""
+
+
+async def link_work_to_item(tx: Tx, project: str, work_id: str, item: str, now: int) -> None:
+    """Let reported work be that of a claimed backlog item; it keeps the title that its agent gave it."""
+    await tx.queue(
+        "update work set item = $3, status = 'in_progress', blocked_by = '', blocked_reason = '', waiting_for = '',"
+        " updated_at = $4 where project = $1 and id = $2",
+        project,
+        work_id,
+        item,
+        now,
+    )
 
 
 async def list_work_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
@@ -136,26 +163,33 @@ async def rename_work_item(tx: Tx, project: str, work_id: str, title: str) -> No
     await tx.queue("update work set title = $3 where project = $1 and id = $2", project, work_id, title)
 
 
-async def show_current_work(tx: Tx, session: AgentSession) -> None:
-    """Let the agent's current task be its newest open work, or nothing when its last work is closed."""
+async def show_current_work(tx: Tx, session: AgentSession, now: int) -> None:
+    """Let the agent's current task be the newest open work of its live sessions, or nothing when all is closed.
+
+    That is newer than a status that it reported, so the status follows the work again; only an error stays.
+    """
     await tx.queue(
-        "update agent set current_task = coalesce((select title from work where project = $1 and session = $3"
-        " and status = any($4) and title <> $5 order by updated_at desc, id limit 1), '') where project = $1 and name = $2",
+        f"update agent set current_task = {_NEWEST_OPEN_WORK},"
+        " status_at = case when status = 'error' then status_at end where project = $1 and name = $2",
         session.project,
         session.agent,
-        session.id,
         OPEN_STATUSES,
         EDITS_TITLE,
+        now - SESSION_LIVE_MICROSECONDS,
     )
 
 
 async def close_work_of_item(
     tx: Tx, projects: Sequence[str], agents: Sequence[str], title: str, item: str, status: str, now: int
 ) -> None:
-    """Close open work of these agents on a backlog item: by its link, its title, or its id in the title."""
-    await tx.queue(
+    """Close open work of these agents on a backlog item: by its link, its title, or its id in the title.
+
+    An agent whose current task it was goes on to the next one, or has none.
+    """
+    closed = await tx.all(
         "update work set status = $6, waiting_for = '', updated_at = $7 where project = any($1) and agent = any($2)"
-        " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)",
+        " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)"
+        " returning project, agent, title",
         list(projects),
         list(agents),
         title,
@@ -163,6 +197,22 @@ async def close_work_of_item(
         OPEN_STATUSES,
         status,
         now,
+    )
+    await tx.many(
+        f"update agent set current_task = {_NEWEST_OPEN_WORK},"
+        " status_at = case when status = 'error' then status_at end"
+        " where project = $1 and name = $2 and current_task = $6",
+        [
+            (
+                row["project"],
+                row["agent"],
+                OPEN_STATUSES,
+                EDITS_TITLE,
+                now - SESSION_LIVE_MICROSECONDS,
+                row["title"],
+            )
+            for row in closed
+        ],
     )
 
 
