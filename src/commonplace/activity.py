@@ -202,13 +202,19 @@ async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, 
     """Store the same notice for every live session of these agents; return the agents that have one."""
     if not agents:
         return []
-    rows = await tx.all(
+    rows = await list_live_sessions_of_agents(tx, project, agents, now)
+    return await _notify_rows(tx, project, rows, text, now)
+
+
+async def list_live_sessions_of_agents(
+    tx: Tx, project: str, agents: Sequence[str], now: int
+) -> Sequence[Row]:
+    return await tx.all(
         "select id, agent from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3",
         project,
         list(agents),
         now - SESSION_LIVE_MICROSECONDS,
     )
-    return await _notify_rows(tx, project, rows, text, now)
 
 
 async def _notify_rows(tx: Tx, project: str, rows: Sequence[Row], text: str, now: int) -> list[str]:

@@ -10,6 +10,7 @@ from commonplace.store.database import Row
 
 MAIL_PREFIX = "msg_"
 POST_PREFIX = "post_"
+ANSWER_PREFIX = "answer_"
 DECISION_ID = "decisions"
 _MAX_ENTRIES = 20
 _MAX_SENDERS = 5
@@ -27,7 +28,7 @@ def mail_text(priority: str, sender: str, title: str, *, is_answer: bool = False
 
 
 def is_urgent_mail(row: Row) -> bool:
-    return row["id"].startswith(MAIL_PREFIX) and row["text"].startswith("urgent")
+    return bool(row["id"].startswith(MAIL_PREFIX) and row["text"].startswith("urgent"))
 
 
 def shorten_line(text: str, limit: int) -> str:

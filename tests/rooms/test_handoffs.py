@@ -79,8 +79,20 @@ async def test_archived_handoff_is_closed(team: Team):
 
 
 async def test_unknown_handoff_cannot_be_taken(team: Team):
+    alice = await team.agent("alice")
+    with pytest.raises(errors.NotFound) as refused:
+        await alice.end_session(summary="x", takes_handoff=["doc_00000000000"])
+    assert "there is no handoff 'doc_00000000000' in shop. The session goes on." in refused.value.message
+    assert (await alice.end_session(summary="x"))["status"] == "ended"
+
+
+async def test_handoff_that_leaves_nothing_open_can_be_taken(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    left = (await alice.end_session(summary="Nothing open"))["handoff_id"]
+    note = (await bob.store(title="Cart", content="Totals are cents.", memory_type="pattern"))["id"]
     with pytest.raises(errors.NotFound):
-        await (await team.agent("alice")).end_session(summary="x", takes_handoff=["doc_00000000000"])
+        await bob.end_session(summary="x", takes_handoff=[note])
+    assert (await bob.end_session(summary="x", takes_handoff=[left]))["taken_handoffs"] == [left]
 
 
 async def test_session_that_ended_without_a_word_leaves_what_the_server_saw(team: Team):
@@ -154,4 +166,4 @@ async def test_the_unfinished_handoff_of_another_agent_is_named_before_its_last_
         await alice.end_session(summary=summary, **({"handoff_notes": notes} if notes else {}))
         team.clock.advance(minutes=1)
     others = (await team.agent("bob")).started["handoff"]["others"]
-    assert [entry["title"] for entry in others] == ["Cart totals"]
+    assert [(entry["title"], entry["unfinished"]) for entry in others] == [("Cart totals", True)]

@@ -182,6 +182,27 @@ async def test_the_end_of_a_session_names_unread_posts_and_open_questions(team):
     assert ended["open_questions"] == [f"{asked['request_id']} Ship it?"]
 
 
+async def test_posts_that_were_not_read_are_named_at_the_next_start_until_they_are(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    board = (await ann.create_session(purpose="vouchers"))["session_id"]
+    await ben.get_context(session_id=board, agent_session=ben.session_id)
+    await ben.end_session(summary="done")
+    await ann.add_message(session_id=board, content="410 or 422?", agent_session=ann.session_id)
+    unread = [{"session_id": board, "purpose": "vouchers", "unread": 1, "after": 0}]
+    for _ in range(2):
+        ben = await team.agent("ben")
+        assert ben.started["unread_posts"] == unread
+        await ben.end_session(summary="done")
+    ben = await team.agent("ben")
+    await ben.get_context(session_id=board, agent_session=ben.session_id)
+    await ben.end_session(summary="done")
+    ben = await team.agent("ben")
+    assert "unread_posts" not in ben.started
+    await ann.add_message(session_id=board, content="422 it is.", agent_session=ann.session_id)
+    (notice,) = (await ben.heartbeat())["_notice"]
+    assert notice == f'1 new post on blackboard {board} by ann: get_context(session_id="{board}", after=1)'
+
+
 async def test_a_decision_that_a_reply_shows_is_not_told_beside_it(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     first, second = [

@@ -260,6 +260,49 @@ async def test_same_question_again_is_the_same_request_until_it_is_read(team):
     assert (await ann.ask_person(question="Ship it?", wait_seconds=0))["request_id"] != first["request_id"]
 
 
+async def test_question_outlives_its_session_until_it_is_answered_and_read(team):
+    ann = await team.agent("ann", working_directory="/shop")
+    first = await ann.ask_person(question="Ship it?", options=["yes", "no"], wait_seconds=0)
+    await ann.end_session(summary="done")
+    ann = await team.agent("ann", working_directory="/elsewhere")
+    assert ann.started["asked_by_you"] == [
+        {"request_id": first["request_id"], "question": "Ship it?", "age": "just now"}
+    ]
+    again = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert again["request_id"] == first["request_id"]
+    assert again["message"].startswith("You asked this at 2027-01-15T08:00:00Z; it is the same request. ")
+    await ann.end_session(summary="done")
+    assert len((await team.anyone(PAGE).list_requests(project="shop"))["requests"]) == 1
+    await _answer(team, first["request_id"], decision="answer", answers=["yes"])
+    ann = await team.agent("ann")
+    assert "asked_by_you" not in ann.started
+    (notice,) = (await ann.heartbeat())["_notice"]
+    assert f'eve answered "Ship it?" ({first["request_id"]}): yes' in notice
+    await ann.end_session(summary="done")
+    assert "_notice" not in await (await team.agent("ann")).heartbeat()
+
+
+async def test_answer_is_told_to_the_session_that_its_agent_has_now(team):
+    ann = await team.agent("ann")
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    await ann.end_session(summary="done")
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    await _answer(team, asked["request_id"], decision="answer", answers=["no"])
+    assert "_notice" not in await ben.heartbeat()
+    answered = await ann.ask_person(question="Ship it?")
+    assert (answered["status"], answered["answer"]) == ("answered", "no")
+    assert "_notice" not in await ann.heartbeat()
+
+
+async def test_same_question_of_another_agent_or_with_other_options_is_another_request(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    asked = [
+        await agent.ask_person(question="Ship it?", options=options, wait_seconds=0)
+        for agent, options in ((ann, ["yes", "no"]), (ann, ["now", "later"]), (ben, ["yes", "no"]))
+    ]
+    assert len({request["request_id"] for request in asked}) == 3
+
+
 async def test_ask_person_refuses_more_open_questions_than_anybody_reads(team):
     ann = await team.agent("ann")
     for number in range(20):

@@ -374,7 +374,15 @@ async def test_end_session_stores_a_handoff_in_full_for_its_agent_and_as_title_f
         "files": ["cart.py", "tax.py"],
     }
     assert (await team.agent("bob")).started["handoff"] == {
-        "others": [{"id": handoff_id, "agent": "alice", "title": "Cart totals done.", "age": "3h"}]
+        "others": [
+            {
+                "id": handoff_id,
+                "agent": "alice",
+                "title": "Cart totals done.",
+                "age": "3h",
+                "unfinished": True,
+            }
+        ]
     }
 
 

@@ -17,6 +17,7 @@ from commonplace.rooms.backlog.model import OpenClaim
 from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
 from commonplace.rooms.backlog.search import BACKLOG_KIND
 from commonplace.rooms.locks import store as locks
+from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
 from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS, choose_work_of_claim
@@ -126,10 +127,10 @@ async def _start_work(call: Call, session: AgentSession, item: str, title: str) 
     rows = await work.list_work_of_session(call.tx, session)
     reported = choose_work_of_claim(rows, item, title)
     if reported is None:
-        work_id = await work.start_work_of_item(call.tx, session, title, item, call.now)
+        work_id = await item_store.start_work_of_item(call.tx, session, title, item, call.now)
     else:
         work_id, title = reported["id"], reported["title"]
-        await work.link_work_to_item(call.tx, session.project, work_id, item, call.now)
+        await item_store.link_work_to_item(call.tx, session.project, work_id, item, call.now)
     await work.show_current_work(call.tx, session, call.now)
     call.reindex(WORK_KIND, work_id, project=session.project)
     call.emit(WORK_UPDATED, project=session.project, title=title, status="in_progress", files=[])
@@ -138,7 +139,7 @@ async def _start_work(call: Call, session: AgentSession, item: str, title: str) 
 async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> None:
     projects = list(dict.fromkeys([row["project"], home_project(call), row["claim_project"]]))
     title = row["title"][:MAX_WORK_TITLE_CHARACTERS]
-    await work.close_work_of_item(
+    await item_store.close_work_of_item(
         call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
     )
 

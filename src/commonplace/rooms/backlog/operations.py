@@ -19,7 +19,8 @@ from commonplace.rooms.backlog.model import (
     ChangedItem,
     CompletedItem,
 )
-from commonplace.rooms.work.store import find_work_of_item
+from commonplace.rooms.work.item_store import find_work_of_item
+from commonplace.store.database import Row
 from commonplace.store.ids import Id
 from commonplace.suggestions import suggest_names
 
@@ -157,10 +158,17 @@ async def update_backlog_item(
     reply = ChangedItem.from_item(
         outcome, item, edits_wanted, row["status"], call.agent, effects, is_claim=claim
     )
-    if claim and call.session and (work := await find_work_of_item(call.tx, call.session, row["id"])):
-        reply.work_id = work["id"]
-        reply.work_title = "" if work["title"] == moved["title"] else work["title"]
+    if claim:
+        await _name_work(call, reply, moved)
     return reply
+
+
+async def _name_work(call: Call, reply: ChangedItem, row: Row) -> None:
+    """Name the work of a claim, and its title if that is not the item's."""
+    work = await find_work_of_item(call.tx, call.session, row["id"]) if call.session else None
+    if work is not None:
+        reply.work_id = work["id"]
+        reply.work_title = "" if work["title"] == row["title"] else work["title"]
 
 
 @operation("memory_complete_backlog_item", writes=True)

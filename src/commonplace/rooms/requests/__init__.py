@@ -3,6 +3,7 @@
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.requests.asking import ask_person
+from commonplace.rooms.requests.boot import ASKED_SECTION
 from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
 from commonplace.rooms.requests.finders import FINDERS
 from commonplace.rooms.requests.operations import (
@@ -21,6 +22,7 @@ ROOM = Room(
     toolset="work",
     operations=(ask_person,),
     program_operations=(report_request, wait_for_answer, close_requests, list_requests, answer_request),
+    boot_sections=(ASKED_SECTION,),
     retention=(OLD_REQUESTS,),
     resources=(REQUESTS,),
     finders=FINDERS,

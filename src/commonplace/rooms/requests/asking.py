@@ -1,24 +1,26 @@
 """memory_ask_person: an agent asks and waits; who does not wait long enough gets the answer as a notice.
 
 The question is stored by an operation of its own before the wait starts, because a call that waits keeps nothing. The same
-question of the same session is the same request, so an agent may call again to go on waiting.
+question of the same agent is the same request until it has read the answer, so an agent may call again to go on waiting,
+in its next session, too.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
+from commonplace.clock import iso
+from commonplace.named_notices import delete_notices_by_id
 from commonplace.operation import operation
 from commonplace.rooms.requests import model, store
-from commonplace.rooms.requests.operations import open_request, require_own_request
+from commonplace.rooms.requests.operations import open_request, require_own_question
 from commonplace.store.database import Row
-from commonplace.waiting import WaitForEvents
+from commonplace.waiting import WaitForEvents, describe_wait
 
 _STILL_OPEN = (
-    "Nobody has answered yet. Go on with what does not depend on it: the answer comes as a notice with a later reply."
-    " To wait longer, ask the same question again."
+    "Go on with what does not depend on it: the answer comes as a notice. Ask the same again to wait longer."
 )
 
 
@@ -26,11 +28,17 @@ _STILL_OPEN = (
 async def open_question(
     call: Call, question: model.QuestionText, options: model.OptionTexts | None = None
 ) -> model.ReportedRequest:
-    """Store a question for a person, unless this session asked it already and has not read the answer."""
+    """Store a question for a person, unless this agent asked it already and has not read the answer."""
     session = call.own_session
-    asked = model.RequestQuestion(
-        question=question, options=[model.RequestOption(label=label) for label in options or []]
-    )
+    pending = await store.list_pending_questions(call.tx, session.project, session.agent)
+    known = model.find_same_question(pending, question, options)
+    if known is not None:
+        return model.ReportedRequest(status="asked_before", request_id=known["id"])
+    if await store.count_open_of_session(call.tx, session, "agent") >= model.MAX_OPEN_PER_SESSION:
+        raise errors.TooMany(
+            f"{model.MAX_OPEN_PER_SESSION} of your questions are still open.",
+            hint="Wait for answers: they come as notices with later replies.",
+        )
     tool, _, machine = call.caller.seat.partition("@")
     draft = model.RequestDraft(
         kind="question",
@@ -39,23 +47,15 @@ async def open_question(
         tool=tool,
         machine=machine,
         directory=session.working_directory,
-        questions=[asked],
+        questions=[model.build_question(question, options)],
     )
-    known = await store.find_same_question(call.tx, session, draft.shown)
-    if known is not None:
-        return model.ReportedRequest(status=known["state"], request_id=known["id"])
-    if await store.count_open_of_session(call.tx, session, "agent") >= model.MAX_OPEN_PER_SESSION:
-        raise errors.TooMany(
-            f"{model.MAX_OPEN_PER_SESSION} of your questions are still open.",
-            hint="Wait for answers: they come as notices with later replies.",
-        )
     return model.ReportedRequest(status="open", request_id=await open_request(call, draft, is_awaited=False))
 
 
-async def _open_question(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> str:
+async def _open_question(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> model.ReportedRequest:
     given = {name: value for name, value in arguments.items() if name != "wait_seconds" and value is not None}
     reply: model.ReportedRequest = (await calls.run_operation(open_question, given, caller)).reply
-    return reply.request_id
+    return reply
 
 
 @operation(
@@ -72,20 +72,23 @@ async def ask_person(
 ) -> model.AskedPerson:
     """Ask a human (person, user, operator): decision, approval; wait; later answers come as notices."""
     del question, options
-    row = await require_own_request(call, call.prepared)
+    asked: model.ReportedRequest = call.prepared
+    row = await require_own_question(call, asked.request_id)
     call.subject = row["id"]
     if row["state"] == "answered":
         await store.mark_delivered(call.tx, call.project, row["id"], call.now)
-        await activity.delete_notices(call.tx, call.own_session, [model.format_notice(row)])
-    reply = _build_reply(row)
+        await delete_notices_by_id(call.tx, call.own_session, [model.answer_notice_id(row["id"])])
+    is_again = asked.status == "asked_before"
     if row["state"] == "open" and wait_seconds:
+        reply = _build_reply(row, f"{describe_wait(call, wait_seconds)} {_STILL_OPEN}", is_again=is_again)
         raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
-    return reply
+    return _build_reply(row, _STILL_OPEN, is_again=is_again)
 
 
-def _build_reply(row: Row) -> model.AskedPerson:
+def _build_reply(row: Row, still_open: str, *, is_again: bool) -> model.AskedPerson:
     if row["state"] != "answered":
-        return model.AskedPerson(status="open", request_id=row["id"], message=_STILL_OPEN)
+        since = f"You asked this at {iso(row['created_at'])}; it is the same request. " if is_again else ""
+        return model.AskedPerson(status="open", request_id=row["id"], message=f"{since}{still_open}")
     return model.AskedPerson(
         status="answered",
         request_id=row["id"],

@@ -1,12 +1,14 @@
 """A request to a person: its arguments, what is shown of it, and how rows become replies."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.clock import MINUTE, SECOND, iso
+from commonplace.notice import ANSWER_PREFIX
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
@@ -163,6 +165,25 @@ class AskedPerson(Reply):
     answer: str = ""
     answered_by: str = ""
     message: str = ""
+
+
+def build_question(question: str, options: Sequence[str] | None) -> RequestQuestion:
+    return RequestQuestion(question=question, options=[RequestOption(label=label) for label in options or []])
+
+
+def find_same_question(rows: Iterable[Row], question: str, options: Sequence[str] | None) -> Row | None:
+    """Find the request with these words and options; who repeats a question may leave its options out."""
+    for row in rows:
+        [asked] = decode_questions(row["questions"])
+        labels = [option.label for option in asked.options]
+        if asked.question == question and (not options or labels == list(options)):
+            return row
+    return None
+
+
+def answer_notice_id(request_id: str) -> str:
+    """The notice of an answer has a name: it is told once, and follows an agent into its next session."""
+    return f"{ANSWER_PREFIX}{request_id}"
 
 
 def takes_answer(row: Row, now: int) -> bool:

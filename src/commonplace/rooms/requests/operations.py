@@ -9,6 +9,7 @@ from functools import partial
 
 from commonplace import activity, errors
 from commonplace.call import Call
+from commonplace.named_notices import replace_notices
 from commonplace.operation import operation
 from commonplace.project import list_visible_project_names
 from commonplace.rooms.backlog.model import ProjectOrAll
@@ -111,6 +112,14 @@ async def require_own_request(call: Call, request_id: str) -> Row:
     return row
 
 
+async def require_own_question(call: Call, request_id: str) -> Row:
+    """A question of the agent of the call, in whichever session it asked."""
+    row = await store.load_request(call.tx, call.project, request_id)
+    if row is None or (row["source"], row["agent"]) != ("agent", call.agent):
+        raise _not_found(request_id)
+    return row
+
+
 def _not_found(request_id: str) -> errors.NotFound:
     return errors.NotFound(
         f"There is no request '{request_id}' here.", hint="List them with memory_list_requests."
@@ -198,9 +207,20 @@ async def _record_answer(
     if row["source"] == "agent":
         answered = await store.load_request(call.tx, call.project, row["id"])
         assert answered is not None  # noqa: S101 - it was updated just now
-        await activity.notify_sessions(
-            call.tx, call.project, [row["session"]], model.format_notice(answered), call.now
-        )
+        await _tell_agent(call, answered)
+
+
+async def _tell_agent(call: Call, row: Row) -> None:
+    """Tell the live sessions of the agent; if it has none, the answer waits for its next session."""
+    sessions = await activity.list_live_sessions_of_agents(call.tx, call.project, [row["agent"]], call.now)
+    await replace_notices(
+        call.tx,
+        call.project,
+        [session["id"] for session in sessions] or [row["session"]],
+        model.answer_notice_id(row["id"]),
+        model.format_notice(row),
+        call.now,
+    )
 
 
 def _require_answerable(call: Call, row: Row, shown: str) -> None:
@@ -208,7 +228,7 @@ def _require_answerable(call: Call, row: Row, shown: str) -> None:
         raise errors.Conflict(
             f"{row['id']} was already answered by {row['answered_by']}.", hint="A request is answered once."
         )
-    if row["state"] == "closed" or row["ended_at"] is not None:
+    if row["state"] == "closed" or (row["ended_at"] is not None and row["source"] != "agent"):
         raise errors.Conflict(
             f"{row['agent']} no longer waits for this.", hint="Reload the list of requests."
         )

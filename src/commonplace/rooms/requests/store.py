@@ -9,6 +9,7 @@ from commonplace.rooms.requests import model
 from commonplace.store.database import Row, Tx
 
 _MAX_LISTED = 200
+_MAX_NAMED = 5
 _COLUMNS = (
     "person_request.project, person_request.id, person_request.session, person_request.subagent,"
     " person_request.agent, person_request.source, person_request.kind, person_request.tool,"
@@ -21,9 +22,11 @@ _SELECT = (
     f"select {_COLUMNS}, session.tmux_target, session.ended_at from person_request"
     " left join session on session.project = person_request.project and session.id = person_request.session"
 )
-# An idle agent waits until it does something; what its session asked before it ended is nobody's any more.
+# An agent's own question waits for its next session, too. An idle agent waits until it does something; what its program
+# asked before the session ended is nobody's any more.
 _IS_WAITING = (
-    "person_request.state = 'open' and session.ended_at is null and session.active_at > $2"
+    "person_request.state = 'open'"
+    " and (person_request.source = 'agent' or session.ended_at is null and session.active_at > $2)"
     f" and (person_request.kind <> 'idle' or session.active_at <= person_request.created_at + {model.IDLE_PATIENCE})"
 )
 
@@ -66,16 +69,15 @@ async def load_request(tx: Tx, project: str, id: str) -> Row | None:
     )
 
 
-async def find_same_question(tx: Tx, session: AgentSession, shown: str) -> Row | None:
-    """The same question of this session, open or answered but not yet read."""
-    return await tx.one(
-        f"{_SELECT} where person_request.project = $1 and person_request.session = $2 and person_request.source = 'agent'"
-        " and person_request.shown = $3 and (person_request.state = 'open'"
-        "  or person_request.state = 'answered' and person_request.delivered_at = 0)"
-        " order by person_request.created_at desc, person_request.id limit 1",
-        session.project,
-        session.id,
-        shown,
+async def list_pending_questions(tx: Tx, project: str, agent: str) -> Sequence[Row]:
+    """What this agent asked in any session: open, or answered but not yet read; the newest first."""
+    return await tx.all(
+        f"{_SELECT} where person_request.project = $1 and person_request.agent = $2 and person_request.source = 'agent'"
+        " and (person_request.state = 'open' or person_request.state = 'answered' and person_request.delivered_at = 0)"
+        " order by person_request.created_at desc, person_request.id limit $3",
+        project,
+        agent,
+        _MAX_LISTED,
     )
 
 
@@ -112,14 +114,13 @@ async def count_open_of_session(tx: Tx, session: AgentSession, source: str) -> i
 
 
 async def list_open_questions(tx: Tx, session: AgentSession) -> list[str]:
-    """The ids and first words of what the agent itself asked in this session and nobody has answered."""
-    rows = await tx.all(
-        "select id, questions from person_request where project = $1 and session = $2 and state = 'open'"
-        " and source = 'agent' order by created_at desc, id limit 5",
-        session.project,
-        session.id,
-    )
-    return [f"{row['id']} {model.decode_questions(row['questions'])[0].question[:120]}" for row in rows]
+    """The ids and first words of what the agent itself asked and nobody has answered."""
+    rows = await list_pending_questions(tx, session.project, session.agent)
+    return [
+        f"{row['id']} {model.decode_questions(row['questions'])[0].question[:120]}"
+        for row in rows
+        if row["state"] == "open"
+    ][:_MAX_NAMED]
 
 
 async def mark_answered(

@@ -4,6 +4,7 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.sessions.boot import HANDOFF_SECTION
 from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
+from commonplace.rooms.sessions.followed_boards import UNREAD_POSTS_SECTION
 from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
 from commonplace.rooms.sessions.preview import preview_boot_pack
 from commonplace.rooms.sessions.renames import rename_sessions
@@ -15,7 +16,7 @@ ROOM = Room(
     toolset="work",
     operations=(start_session, end_session),
     program_operations=(bind_windows, preview_boot_pack),
-    boot_sections=(HANDOFF_SECTION,),
+    boot_sections=(HANDOFF_SECTION, UNREAD_POSTS_SECTION),
     retention=SESSION_RULES,
     events=(SESSION_STARTED, SESSION_ENDED),
     agent_columns=declare_agent_columns(

@@ -62,7 +62,10 @@ async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
     for row in sorted(rows, key=lambda row: row["id"] not in open_ids):
         if row["author"] != start.agent and row["id"] != own.get("id"):
             latest.setdefault(row["author"], row)
-    others = [_render_handoff_title(row, call.now) for row in [*latest.values()][:_MAX_OTHER_HANDOFFS]]
+    others = [
+        _render_handoff_title(row, call.now, is_unfinished=row["id"] in open_ids)
+        for row in [*latest.values()][:_MAX_OTHER_HANDOFFS]
+    ]
     return own | ({"others": others} if others else {})
 
 
@@ -82,15 +85,15 @@ def _render_handoff(start: StartingSession, row: Row, now: int) -> dict[str, Any
     return fields | {name: value for name, value in optional.items() if value}
 
 
-def _render_handoff_title(row: Row, now: int) -> dict[str, str]:
+def _render_handoff_title(row: Row, now: int, *, is_unfinished: bool) -> dict[str, Any]:
     fields = {
         "id": row["id"],
         "agent": row["author"],
         "title": row["title"],
         "age": format_age(row["created_at"], now),
     }
-    warning = warn_of_instructions(row)
-    return fields | ({"warning": warning} if warning else {})
+    optional = {"unfinished": is_unfinished, "warning": warn_of_instructions(row)}
+    return fields | {name: value for name, value in optional.items() if value}
 
 
 HANDOFF_SECTION = BootSection("handoff", 20, render_handoffs)

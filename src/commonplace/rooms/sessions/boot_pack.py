@@ -23,6 +23,7 @@ _SECTIONS_WITH_TEXTS = {
     "handoff",
     "backlog",
     "filed_by_you",
+    "unread_posts",
     "learnings",
     "patterns",
     "state_spec",

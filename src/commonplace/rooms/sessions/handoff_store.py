@@ -9,19 +9,20 @@ _MAX_OPEN_HANDOFFS = 100
 
 
 async def insert_handoff(
-    tx: Tx, session: AgentSession, document: str, now: int, *, is_automatic: bool
+    tx: Tx, session: AgentSession, document: str, status: str, now: int, *, is_automatic: bool
 ) -> None:
-    """Open the handoff of an ending session, with the directory, branch and task that it belongs to."""
+    """Insert the handoff of an ending session, with the directory, branch and task that it belongs to."""
     await tx.queue(
         "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at, automatic, session)"
-        " select project, cast($3 as text), agent, working_directory, branch, task, 'open', '', cast($4 as bigint),"
-        " cast($5 as bigint), id from session"
+        " select project, cast($3 as text), agent, working_directory, branch, task, cast($6 as text), '',"
+        " cast($4 as bigint), cast($5 as bigint), id from session"
         " where project = $1 and id = $2",
         session.project,
         session.id,
         document,
         now,
         int(is_automatic),
+        status,
     )
 
 
@@ -51,16 +52,11 @@ async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
     )
 
 
-async def list_handoff_ids(tx: Tx, project: str, prefixes: Sequence[str]) -> list[str]:
-    """List the handoffs, open or not, whose id starts with one of these."""
-    rows: list[Row] = []
-    for prefix in prefixes:
-        rows += await tx.all(
-            "select id from handoff where project = $1 and substr(id, 1, length($2)) = $2 order by id limit 2",
-            project,
-            prefix,
-        )
-    return [row["id"] for row in rows]
+async def is_handoff(tx: Tx, project: str, document: str) -> bool:
+    row = await tx.one(
+        "select 1 as yes from document where project = $1 and id = $2 and type = 'handoff'", project, document
+    )
+    return row is not None
 
 
 async def close_handoffs(tx: Tx, project: str, ids: Sequence[str], agent: str, now: int) -> None:

@@ -12,8 +12,10 @@ from commonplace import errors
 from commonplace.activity import AgentSession, notify_project
 from commonplace.boot import StartingSession
 from commonplace.call import Call
+from commonplace.rooms.backlog.model import OpenClaim
 from commonplace.rooms.sessions import handoff_store, store
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
+from commonplace.store import ids
 from commonplace.store.database import Row
 
 _NO_FIT = 3
@@ -61,11 +63,33 @@ def _fold_task(task: str) -> str:
 
 
 async def open_handoff(call: Call, session: AgentSession, document: str, *, is_automatic: bool) -> None:
-    await handoff_store.insert_handoff(call.tx, session, document, call.now, is_automatic=is_automatic)
+    await handoff_store.insert_handoff(
+        call.tx, session, document, "open", call.now, is_automatic=is_automatic
+    )
     await handoff_store.replace_handoffs(call.tx, session, document, call.now)
 
 
-async def announce_handoff(call: Call, session: AgentSession, document: str, notes: str) -> None:
+async def record_handoff(
+    call: Call,
+    session: AgentSession,
+    document: str,
+    notes: str,
+    open_claims: Sequence[OpenClaim],
+    *,
+    is_automatic: bool,
+) -> None:
+    """Open the handoff of a session that ends, and tell the others; one that leaves nothing open is only recorded."""
+    if not is_automatic and not leaves_work(notes, open_claims):
+        await handoff_store.insert_handoff(
+            call.tx, session, document, "finished", call.now, is_automatic=False
+        )
+        return
+    await open_handoff(call, session, document, is_automatic=is_automatic)
+    if left := notes or ", ".join(claim.title for claim in open_claims):
+        await _announce_handoff(call, session, document, left)
+
+
+async def _announce_handoff(call: Call, session: AgentSession, document: str, notes: str) -> None:
     """Tell the live sessions of the project what this one leaves open; the others read it when they start."""
     words = " ".join(notes.split())
     first = words if len(words) <= _MAX_NOTICE_CHARACTERS else f"{words[:_MAX_NOTICE_CHARACTERS].rstrip()}…"
@@ -73,15 +97,22 @@ async def announce_handoff(call: Call, session: AgentSession, document: str, not
     await notify_project(call.tx, session.project, text, call.now, but=session.id)
 
 
-async def take_handoffs(call: Call, ids: Sequence[str]) -> list[str]:
-    """Close these handoffs; each may be named by the start of its id."""
-    matches = await handoff_store.list_handoff_ids(call.tx, call.project, ids)
-    if len(matches) != len(ids):
-        open_rows = await handoff_store.list_open_handoffs(call.tx, call.project, call.now)
-        raise errors.NotFound(
-            "takes_handoff names a handoff that does not exist, or more than one.",
-            hint="Use whole ids, as `handoff` in the reply of memory_start_session shows them.",
-            open=[row["id"] for row in open_rows[:10]],
-        )
-    await handoff_store.close_handoffs(call.tx, call.project, matches, call.agent, call.now)
-    return matches
+async def take_handoffs(call: Call, prefixes: Sequence[str]) -> list[str]:
+    """Close these handoffs; each may be named by the start of its id. One that left nothing open can be named, too."""
+    taken = [await _find_handoff(call, prefix) for prefix in prefixes]
+    await handoff_store.close_handoffs(call.tx, call.project, taken, call.agent, call.now)
+    return taken
+
+
+async def _find_handoff(call: Call, prefix: str) -> str:
+    """The document of a handoff, open or not; earlier releases stored finished ones as documents only."""
+    for table in ("handoff", "document"):
+        matches = await ids.find_ids_by_prefix(call.tx, table, [call.project], prefix)
+        if matches and (table == "handoff" or await handoff_store.is_handoff(call.tx, *matches[0])):
+            return matches[0][1]
+    open_rows = await handoff_store.list_open_handoffs(call.tx, call.project, call.now)
+    raise errors.NotFound(
+        f"takes_handoff: there is no handoff '{prefix}' in {call.project}. The session goes on.",
+        hint="Use ids that `handoff` in the reply of memory_start_session shows, or leave takes_handoff out.",
+        open=[row["id"] for row in open_rows[:10]],
+    )

@@ -50,6 +50,10 @@ class BootPack(Reply, kw_only=True):
     backlog: list[Any] = []
     filed_by_you: list[Any] = []
     """Open items that the agent filed and that others are to do."""
+    asked_by_you: list[Any] = []
+    """Questions of the agent to a person that have no answer yet."""
+    unread_posts: list[Any] = []
+    """Blackboards with posts that the agent has not read."""
     learnings: list[Any] = []
     patterns: list[Any] = []
     state_spec: Any = None

@@ -35,6 +35,7 @@ from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequ
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
 from commonplace.rooms.sessions.ending import end_abandoned_sessions, end_subagents, release_holdings
 from commonplace.rooms.sessions.events import SESSION_STARTED
+from commonplace.rooms.sessions.followed_boards import continue_following, list_reading_calls
 from commonplace.rooms.sessions.model import (
     DOCUMENT_LIFETIMES,
     UNKNOWN_AGENT,
@@ -182,6 +183,8 @@ async def _open_session(
     call.session, call.subject = session, agent.name
     if caller.has_role("agent"):
         await _enter_roster(call, request, agent)
+        await continue_following(call.tx, session, call.now)
+        await store.move_answers(call.tx, session)
     call.emit(
         SESSION_STARTED,
         agent=agent.name,
@@ -335,10 +338,10 @@ async def end_session(
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
-    if handoff_id and (prepared.is_automatic or handoffs.leaves_work(handoff_notes or "", open_claims)):
-        await handoffs.open_handoff(call, session, handoff_id, is_automatic=prepared.is_automatic)
-        if notes := handoff_notes or ", ".join(claim.title for claim in open_claims):
-            await handoffs.announce_handoff(call, session, handoff_id, notes)
+    if handoff_id:
+        await handoffs.record_handoff(
+            call, session, handoff_id, handoff_notes or "", open_claims, is_automatic=prepared.is_automatic
+        )
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
@@ -352,7 +355,7 @@ async def end_session(
         open_claims=open_claims,
         taken_handoffs=taken,
         unread=await count_unread_messages(call.tx, session.project, session.agent),
-        unread_posts=await store.list_unread_boards(call.tx, session),
+        unread_posts=await list_reading_calls(call.tx, session, call.now),
         open_questions=await list_open_questions(call.tx, session),
         ended_subagents=ended_subagents,
     )

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from commonplace.access import ANONYMOUS
 from commonplace.activity import AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
+from commonplace.notice import ANSWER_PREFIX
 from commonplace.quoting import IMPORTER
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
-_MAX_UNREAD_BOARDS = 5
 _MAX_LIVE_SESSIONS = 50
 _MAX_PATTERN_AGENTS = 500
 _MAX_OUTSIDERS = 200
@@ -336,14 +336,22 @@ async def list_outsiders(tx: Tx, project: str) -> set[str]:
     return {ANONYMOUS, IMPORTER, *(row["name"] for row in rows)}
 
 
-async def list_unread_boards(tx: Tx, session: AgentSession) -> list[str]:
-    """The calls that read the public posts of others that the session has not read, newest blackboard first."""
+async def move_answers(tx: Tx, session: AgentSession) -> None:
+    """Give the session that starts the answers of people that earlier sessions of its agent did not read."""
     rows = await tx.all(
-        "select follower.blackboard, follower.sequence from context_reader as follower"
-        " where follower.session_project = $1 and follower.session = $2 and follower.project = $1 and exists ("
-        "  select 1 from context_message as message where message.project = follower.project"
-        "  and message.session = follower.blackboard and message.audience = '' and message.sender <> $3"
-        "  and message.sequence > follower.sequence) order by follower.at desc limit $4",
-        *(session.project, session.id, session.agent, _MAX_UNREAD_BOARDS),
+        "delete from notice where project = $1 and substr(id, 1, $4) = $5 and session in"
+        " (select id from session where project = $1 and agent = $2 and id <> $3 and ended_at is not null)"
+        " returning at, id, text",
+        session.project,
+        session.agent,
+        session.id,
+        len(ANSWER_PREFIX),
+        ANSWER_PREFIX,
     )
-    return [f'get_context(session_id="{row["blackboard"]}", after={row["sequence"]})' for row in rows]
+    await tx.many(
+        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
+        [
+            (session.project, session.id, row["at"], row["id"], row["text"])
+            for row in {row["id"]: row for row in rows}.values()
+        ],
+    )

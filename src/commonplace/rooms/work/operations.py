@@ -13,7 +13,7 @@ from commonplace.operation import operation
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.locks.store import project_ignores_case
-from commonplace.rooms.work import store, waits
+from commonplace.rooms.work import item_store, store, waits
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
 from commonplace.rooms.work.model import (
     EDITS_TITLE,
@@ -102,7 +102,7 @@ async def _remind_of_item(call: Call, before: Row | None, status: WorkStatus) ->
     if before is None or not before["item"] or status not in ("completed", "abandoned"):
         return ""
     item, session = before["item"], call.own_session
-    if not await store.is_item_open(call.tx, session.project, item, session.agent):
+    if not await item_store.is_item_open(call.tx, session.project, item, session.agent):
         return ""
     close = f"memory_complete_backlog_item(item_id='{item}')"
     if status == "completed":
@@ -132,7 +132,7 @@ async def _find_reported_work(call: Call, title: str, status: WorkStatus) -> Row
     if before is not None or title == EDITS_TITLE:
         return before
     work = choose_reported_work(await store.list_work_of_session(call.tx, session), title, status)
-    if work is None or await store.names_other_item(call.tx, session.project, title, work["item"]):
+    if work is None or await item_store.names_other_item(call.tx, session.project, title, work["item"]):
         return None
     before = await store.find_work_item(call.tx, session, work["title"])
     await store.rename_work_item(call.tx, session.project, work["id"], title)

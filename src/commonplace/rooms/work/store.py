@@ -11,7 +11,7 @@ from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
 _MAX_OVERLAP_ROWS = 500
-_NEWEST_OPEN_WORK = (
+NEWEST_OPEN_WORK = (
     "coalesce((select work.title from work join session on session.project = $1 and session.id = work.session"
     " and session.ended_at is null and session.active_at > $5 where work.project = $1 and work.agent = $2"
     " and work.status = any($3) and work.title <> $4 order by work.updated_at desc, work.id limit 1), '')"
@@ -82,60 +82,6 @@ async def list_touched_paths(tx: Tx, session: AgentSession, limit: int) -> list[
     return [row["path"] for row in rows]
 
 
-async def find_work_of_item(tx: Tx, session: AgentSession, item: str) -> Row | None:
-    """The id and title of the session's open work on a backlog item."""
-    return await tx.one(
-        "select id, title from work where project = $1 and session = $2 and item = $3 and status = any($4)"
-        " order by updated_at desc, id limit 1",
-        session.project,
-        session.id,
-        item,
-        OPEN_STATUSES,
-    )
-
-
-async def is_item_open(tx: Tx, project: str, item: str, agent: str) -> bool:
-    """Does the agent still have this backlog item to do?"""
-    row = await tx.one(
-        "select 1 as yes from backlog where project = $1 and id = $2 and assigned_to = $3 and closed = 0",
-        project,
-        item,
-        agent,
-    )
-    return row is not None
-
-
-async def start_work_of_item(tx: Tx, session: AgentSession, title: str, item: str, now: int) -> str:
-    """Insert the work of a claimed backlog item, or set it in progress and keep the rest of it; return its id."""
-    row = await tx.one(
-        "insert into work (project, id, session, agent, title, status, files, notes, blocked_by, blocked_reason,"
-        " waiting_for, item, created_at, updated_at)"
-        " values ($1, $2, $3, $4, $5, 'in_progress', '[]', '', '', '', '', $6, $7, $7)"
-        " on conflict (project, session, title) do update set status = 'in_progress', item = excluded.item,"
-        " blocked_by = '', blocked_reason = '', waiting_for = '', updated_at = excluded.updated_at returning id",
-        session.project,
-        f"work_{secrets.token_hex(6)}",
-        session.id,
-        session.agent,
-        title,
-        item,
-        now,
-    )
-    return row["id"] if row else ""
-
-
-async def link_work_to_item(tx: Tx, project: str, work_id: str, item: str, now: int) -> None:
-    """Let reported work be that of a claimed backlog item; it keeps the title that its agent gave it."""
-    await tx.queue(
-        "update work set item = $3, status = 'in_progress', blocked_by = '', blocked_reason = '', waiting_for = '',"
-        " updated_at = $4 where project = $1 and id = $2",
-        project,
-        work_id,
-        item,
-        now,
-    )
-
-
 async def list_work_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
     """List what the session works or worked on, the newest first; without the edits that hooks report."""
     return await tx.all(
@@ -145,18 +91,6 @@ async def list_work_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
         session.id,
         EDITS_TITLE,
     )
-
-
-async def names_other_item(tx: Tx, project: str, title: str, item: str) -> bool:
-    """Is this the title of an open backlog item, or does it contain its id, other than this item?"""
-    row = await tx.one(
-        "select 1 as yes from backlog where project = $1 and closed = 0 and id <> $3"
-        " and (lower(title) = lower($2) or replace($2, id, '') <> $2) limit 1",
-        project,
-        title,
-        item,
-    )
-    return row is not None
 
 
 async def rename_work_item(tx: Tx, project: str, work_id: str, title: str) -> None:
@@ -169,50 +103,13 @@ async def show_current_work(tx: Tx, session: AgentSession, now: int) -> None:
     That is newer than a status that it reported, so the status follows the work again; only an error stays.
     """
     await tx.queue(
-        f"update agent set current_task = {_NEWEST_OPEN_WORK},"
+        f"update agent set current_task = {NEWEST_OPEN_WORK},"
         " status_at = case when status = 'error' then status_at end where project = $1 and name = $2",
         session.project,
         session.agent,
         OPEN_STATUSES,
         EDITS_TITLE,
         now - SESSION_LIVE_MICROSECONDS,
-    )
-
-
-async def close_work_of_item(
-    tx: Tx, projects: Sequence[str], agents: Sequence[str], title: str, item: str, status: str, now: int
-) -> None:
-    """Close open work of these agents on a backlog item: by its link, its title, or its id in the title.
-
-    An agent whose current task it was goes on to the next one, or has none.
-    """
-    closed = await tx.all(
-        "update work set status = $6, waiting_for = '', updated_at = $7 where project = any($1) and agent = any($2)"
-        " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)"
-        " returning project, agent, title",
-        list(projects),
-        list(agents),
-        title,
-        item,
-        OPEN_STATUSES,
-        status,
-        now,
-    )
-    await tx.many(
-        f"update agent set current_task = {_NEWEST_OPEN_WORK},"
-        " status_at = case when status = 'error' then status_at end"
-        " where project = $1 and name = $2 and current_task = $6",
-        [
-            (
-                row["project"],
-                row["agent"],
-                OPEN_STATUSES,
-                EDITS_TITLE,
-                now - SESSION_LIVE_MICROSECONDS,
-                row["title"],
-            )
-            for row in closed
-        ],
     )
 
 

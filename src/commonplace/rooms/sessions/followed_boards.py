@@ -1,0 +1,89 @@
+"""Blackboards that an agent follows from session to session, and the boot section `unread_posts`.
+
+`rooms/blackboard/readers.py` records what each session has read and leaves notices; this carries it over to the agent's
+next session. It is here because blackboards must not depend on sessions.
+"""
+
+from collections.abc import Sequence
+
+from commonplace.activity import AgentSession
+from commonplace.boot import BootSection, StartingSession
+from commonplace.call import Call
+from commonplace.clock import DAY
+from commonplace.operation import Reply
+from commonplace.store.database import Row, Tx
+
+_MAX_BOARDS = 5
+_MAX_PURPOSE_CHARACTERS = 120
+_FOLLOWED_FOR = 14 * DAY
+"""An agent that has not looked at a blackboard for so long is not told of it at its next start."""
+
+
+class UnreadBoard(Reply):
+    """Read the posts with get_context: it takes `session_id` and `after`."""
+
+    session_id: str
+    purpose: str
+    unread: int
+    after: int
+
+
+async def gather_unread_boards(call: Call, start: StartingSession) -> list[UnreadBoard]:
+    limit = start.scale_limit(_MAX_BOARDS)
+    rows = await _list_unread_boards(call.tx, start.project, start.agent, call.now, limit)
+    return [
+        UnreadBoard(
+            session_id=row["id"],
+            purpose=row["purpose"][:_MAX_PURPOSE_CHARACTERS],
+            unread=row["unread"],
+            after=row["read"],
+        )
+        for row in rows
+    ]
+
+
+async def list_reading_calls(tx: Tx, session: AgentSession, now: int) -> list[str]:
+    """The calls that read what the agent has not read, newest blackboard first."""
+    rows = await _list_unread_boards(tx, session.project, session.agent, now, _MAX_BOARDS)
+    return [f'get_context(session_id="{row["id"]}", after={row["read"]})' for row in rows]
+
+
+async def _list_unread_boards(tx: Tx, project: str, agent: str, now: int, limit: int) -> Sequence[Row]:
+    """List the blackboards with public posts of others that no session of the agent has read, the newest first."""
+    return await tx.all(
+        "select board.id, board.purpose, own.sequence as read, count(*) as unread from"
+        " (select reader.blackboard, max(reader.sequence) as sequence from context_reader as reader"
+        "  join session on session.project = $1 and session.id = reader.session and session.agent = $2"
+        "  where reader.project = $1 and reader.session_project = $1 and reader.at > $3 group by reader.blackboard) as own"
+        " join context_session as board on board.project = $1 and board.id = own.blackboard"
+        " join context_message as message on message.project = $1 and message.session = own.blackboard"
+        "  and message.sequence > own.sequence and message.audience = '' and message.sender <> $2"
+        " group by board.id, board.purpose, board.updated_at, own.sequence"
+        " order by board.updated_at desc, board.id limit $4",
+        project,
+        agent,
+        now - _FOLLOWED_FOR,
+        limit,
+    )
+
+
+async def continue_following(tx: Tx, session: AgentSession, now: int) -> None:
+    """Let a new session follow what earlier sessions of its agent followed, from where they have read."""
+    await tx.run(
+        "insert into context_reader (project, blackboard, session_project, session, sequence, at)"
+        " select reader.project, reader.blackboard, reader.session_project, cast($2 as text), max(reader.sequence),"
+        " max(reader.at) from context_reader as reader join session on session.project = $1"
+        " and session.id = reader.session and session.agent = $3 and session.ended_at is not null"
+        " join context_session as board on board.project = $1 and board.id = reader.blackboard"
+        "  and board.status = 'active'"
+        " where reader.project = $1 and reader.session_project = $1 and reader.at > $4"
+        " group by reader.project, reader.blackboard, reader.session_project"
+        " on conflict (project, blackboard, session_project, session) do nothing",
+        session.project,
+        session.id,
+        session.agent,
+        now - _FOLLOWED_FOR,
+    )
+
+
+UNREAD_POSTS_SECTION = BootSection("unread_posts", 26, gather_unread_boards)
