@@ -463,11 +463,10 @@ async def test_start_session_shows_work_in_hand_then_what_is_free(team):
             "id": mine,
             "title": "mine",
             "priority": "low",
-            "status": "open",
             "assigned_to": "bob",
             "created_by": "alice",
         },
-        {"id": first, "title": "first", "priority": "critical", "status": "open", "created_by": "alice"},
+        {"id": first, "title": "first", "priority": "critical", "created_by": "alice"},
     ]
 
 

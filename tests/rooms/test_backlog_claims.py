@@ -223,13 +223,29 @@ async def test_claim_continues_the_work_that_was_reported_before_it(team: Team):
 async def test_claim_leaves_other_work_of_the_session_alone(team: Team):
     bob = await team.agent("bob")
     item = (await bob.add_backlog_item(title="Voucher endpoint"))["id"]
-    reported = await bob.update_work(title="Voucher backend", status="in_progress")
+    reported = await bob.update_work(title="Voucher mails in three languages", status="in_progress")
     claimed = await bob.update_backlog_item(item_id=item, claim=True)
     assert claimed["work_id"] != reported["id"]
     assert await _list_work(bob) == {
-        ("bob", "Voucher backend"): "in_progress",
+        ("bob", "Voucher mails in three languages"): "in_progress",
         ("bob", "Voucher endpoint"): "in_progress",
     }
+    completed = await bob.complete_backlog_item(item_id=item)
+    assert completed["open_work"] == ["Voucher mails in three languages"]
+
+
+@pytest.mark.parametrize(
+    "title", ["Reviewing vouchers", "Vouchers", "review of the voucher", "{item}: security"]
+)
+async def test_claim_continues_work_on_the_same_subject_under_its_own_title(team: Team, title: str):
+    bob = await team.agent("bob")
+    item = (await bob.add_backlog_item(title="Review vouchers"))["id"]
+    title = title.format(item=item)
+    reported = await bob.update_work(title=title, status="in_progress")
+    claimed = await bob.update_backlog_item(item_id=item, claim=True)
+    assert (claimed["work_id"], claimed["work_title"]) == (reported["id"], title)
+    await bob.complete_backlog_item(item_id=item)
+    assert await _list_work(bob) == {("bob", title): "completed"}
 
 
 async def test_report_of_completed_work_says_that_its_item_is_still_open(team: Team):

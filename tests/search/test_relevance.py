@@ -2,6 +2,8 @@
 
 import pytest
 
+from commonplace.search.find import show_relevance
+
 NOTES = (
     (
         "PgBouncer closes connections after 10 minutes",
@@ -101,3 +103,8 @@ async def test_query_finds_a_note_that_has_no_vector_yet_by_most_of_its_words(al
     made = await alice.store(title="Printer", content=PRINTER, memory_type="adr")
     found = await alice.query(query="why does the office printer not work after an update")
     assert found["results"][0]["id"] == made["id"]
+
+
+@pytest.mark.parametrize(("closeness", "shown"), [(-0.4, 0.01), (0.0, 0.01), (0.2504, 0.25), (1.7, 1.0)])
+def test_relevance_of_a_result_that_is_shown_is_above_zero(closeness, shown):
+    assert show_relevance(closeness) == shown

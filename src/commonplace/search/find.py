@@ -39,6 +39,7 @@ _VECTOR_WEIGHT_OF_NAMES = 0.4
 _RELEVANT_COVERAGE = 0.6
 _RELEVANT_WORDS_WITHOUT_VECTOR = 0.5
 _KNOWN_BONUS_WITHOUT_VECTOR = 0.3
+_LEAST_SHOWN_RELEVANCE = 0.01
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -119,6 +120,11 @@ class Hit:
 def limit_relevance(closeness: float) -> float:
     """The closeness as a reply shows it, from 0 to 1."""
     return min(1.0, max(0.0, closeness))
+
+
+def show_relevance(closeness: float) -> float:
+    """The relevance of a result in a reply. It is never 0: what is shown has a word or the meaning of the question."""
+    return round(max(limit_relevance(closeness), _LEAST_SHOWN_RELEVANCE), 3)
 
 
 async def find_entries(

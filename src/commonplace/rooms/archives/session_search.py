@@ -16,7 +16,14 @@ from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.archives.search import describe_error
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
-from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words, is_relevant
+from commonplace.search.find import (
+    Hit,
+    Question,
+    find_entries,
+    find_entries_by_words,
+    is_relevant,
+    show_relevance,
+)
 from commonplace.search.query import EntryFilter
 from commonplace.session_archive import passages
 from commonplace.session_archive.archive import ArchivedSession
@@ -233,7 +240,7 @@ def _match_from_passage(
         role=piece.role,
         snippet=passages.find_best_snippet(piece.text, tokens, SNIPPET_CHARACTERS),
         at="" if piece.at is None else iso(piece.at),
-        relevance=round(relevance, 3),
+        relevance=show_relevance(relevance),
     )
 
 
@@ -246,7 +253,7 @@ def _match_from_error(row: Row, relevance: float) -> SessionMatch:
         role="error",
         snippet=describe_error(row),
         at=iso(row["at"]),
-        relevance=round(relevance, 3),
+        relevance=show_relevance(relevance),
     )
 
 

@@ -25,6 +25,8 @@ _BOOT_FIELDS = (
     "created_by",
     "blocked_by",
 )
+_USUAL = {"priority": "medium", "status": "open"}
+"""What an entry does not say."""
 _FILED_FIELDS = ("id", "title", "priority", "status", "assigned_to", "was_claimed_by", "age")
 
 
@@ -47,7 +49,10 @@ def _render_section(
     call: Call, rows: Sequence[Row], needs: Sequence[Row], limit: int, names: Sequence[str]
 ) -> PartialSection:
     items = [BacklogItem.from_row(row, needs, call.now) for row in rows[:limit]]
-    entries = [{name: value for name in names if (value := getattr(item, name))} for item in items]
+    entries = [
+        {name: value for name in names if (value := getattr(item, name)) and value != _USUAL.get(name)}
+        for item in items
+    ]
     return PartialSection(entries, len(rows) - len(items))
 
 

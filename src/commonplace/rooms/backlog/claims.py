@@ -20,7 +20,7 @@ from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
-from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS, choose_work_of_claim
+from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS, OPEN_STATUSES, choose_work_of_claim
 from commonplace.search.index import WORK_KIND
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
@@ -151,6 +151,12 @@ async def list_locked_files(call: Call) -> list[str]:
     now, fold = await call.tx.clock(), await locks.project_ignores_case(call.tx, call.session.project)
     leases = await locks.list_leases_of_session(call.tx, call.session.project, call.session.id, fold)
     return [lease.name for lease in leases if lease.blocks_others(now)][:_MAX_LOCKED_FILES]
+
+
+async def list_open_work(call: Call) -> list[str]:
+    """List the titles of work that the caller's session has open beside its claims."""
+    rows = await work.list_work_of_session(call.tx, call.session) if call.session else []
+    return [row["title"] for row in rows if row["status"] in OPEN_STATUSES and not row["item"]]
 
 
 async def list_file_claims(call: Call) -> list[FileClaim]:

@@ -81,11 +81,14 @@ ProjectOrAll = Annotated[
 ]
 
 
-class BacklogItem(Reply):
+class BacklogItem(Reply, kw_only=True):
     id: str
     project: str
     title: str
     status: str
+    item_status: str = ""
+    """Only in the reply of a write, where `status` is what was done: the item's status, if the call made the item or
+    changed its status without naming it, as a claim or a release does."""
     priority: str
     version: int
     created: str
@@ -142,8 +145,6 @@ class ChangedItem(BacklogItem, kw_only=True):
     age: str = ""
     created_by: str = ""
     """Who filed it, if another agent than the caller."""
-    item_status: str = ""
-    """The item's status, if the call made the item or changed its status without naming it: a claim, or a release."""
     work_id: str = ""
     """The work item of a claim; memory_update_work reports on it."""
     work_title: str = ""
@@ -178,8 +179,7 @@ class ChangedItem(BacklogItem, kw_only=True):
             del fields[name]
         is_news = outcome == "added" or (item.status != status_before and "status" not in sent)
         return cls(
-            **fields | {"status": outcome},
-            item_status=item.status if is_news else "",
+            **fields | {"status": outcome, "item_status": item.status if is_news else ""},
             unblocked=effects.unblocked,
             notified=effects.notified,
             offline=effects.offline,
@@ -204,6 +204,8 @@ class CompletedItem(Reply):
     """The agents that were told."""
     still_locked: list[str] = []
     """Files that the caller's session holds locked."""
+    open_work: list[str] = []
+    """Titles of other work that the caller's session has open, to be closed if it was part of the item."""
 
 
 class ItemEffects(msgspec.Struct, frozen=True):

@@ -195,6 +195,7 @@ async def complete_backlog_item(
         unblocked=effects.unblocked,
         notified=effects.notified,
         still_locked=await claims.list_locked_files(call),
+        open_work=await claims.list_open_work(call),
     )
 
 

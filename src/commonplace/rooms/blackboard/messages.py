@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import wraps
 from time import perf_counter
 from typing import Any
 
@@ -249,8 +250,17 @@ async def _select_within_tokens(
     return page
 
 
+@wraps(read_context)
+async def _read_context_by_other_name(call: Call, **arguments: Any) -> model.MessagePage:
+    return await read_context(call, **arguments)
+
+
+_read_context_by_other_name.__doc__ = (
+    """Other name of get_context (blackboard); for mail use memory_get_messages."""
+)
+
 get_context = operation("get_context", role="readonly", session="own")(read_context)
-get_messages = operation("get_messages", role="readonly", session="own")(read_context)
+get_messages = operation("get_messages", role="readonly", session="own")(_read_context_by_other_name)
 
 
 @operation("search_context", role="readonly", session="own")

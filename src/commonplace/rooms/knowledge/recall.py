@@ -24,7 +24,7 @@ from commonplace.search.find import (
     find_entries_in_scopes,
     has_meaning,
     is_relevant,
-    limit_relevance,
+    show_relevance,
 )
 from commonplace.search.query import EntryFilter
 from commonplace.search.source import SearchItem, SearchSource
@@ -73,7 +73,7 @@ class RecalledItem:
 
     @property
     def relevance(self) -> float:
-        return round(limit_relevance(self.closeness), 3)
+        return show_relevance(self.closeness)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ OPEN_STATUSES = ("in_progress", "blocked")
 EDITS_TITLE = "Edits"
 """The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
-_MIN_SHARED_WORDS = 2
+_ENDING = re.compile(r"(?<=\w{4})(?:ing|ed|er)$")
 MAX_OVERLAPS = 50
 
 WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
@@ -204,27 +204,29 @@ def choose_reported_work(rows: Sequence[Row], title: str, status: WorkStatus) ->
 
 
 def choose_work_of_claim(rows: Sequence[Row], item: str, title: str) -> Row | None:
-    """Choose the open work that a session has reported before it claims this backlog item, if it is the same thing.
+    """Choose the open work that a session has reported before it claims this backlog item, if only one is about it.
 
-    Its title contains the item's id, or has no word that the item's title lacks, or has all words of that and these are
-    several. A word in common is not enough: it would make two tasks one.
+    Its title contains the item's id, or a third of the words of both titles are in both.
     """
     if any(row["title"] == title for row in rows):
         return None
-    words = list_topic_words(title)
+    words = _list_stems(title)
     same = [
         row
         for row in rows
         if row["status"] in OPEN_STATUSES
         and not row["item"]
-        and (item in row["title"] or _have_same_subject(words, list_topic_words(row["title"])))
+        and (item in row["title"] or _have_same_subject(words, _list_stems(row["title"])))
     ]
     return same[0] if len(same) == 1 else None
 
 
-def _have_same_subject(item: Collection[str], reported: Collection[str]) -> bool:
-    shared = set(item) & set(reported)
-    return 0 < len(shared) == len(reported) or _MIN_SHARED_WORDS <= len(shared) == len(item)
+def _list_stems(title: str) -> set[str]:
+    return {_ENDING.sub("", word) for word in list_topic_words(title)}
+
+
+def _have_same_subject(one: set[str], other: set[str]) -> bool:
+    return 0 < len(one | other) <= 3 * len(one & other)
 
 
 _NAME = re.compile(r"\w[\w.@:+/-]*\w|\w")
