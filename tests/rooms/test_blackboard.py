@@ -313,10 +313,28 @@ async def test_get_context_pages_by_offset_and_by_sequence(alice: Agent, board: 
         contents = [message["content"] for message in page.get("messages", [])]
         return contents, page["total_count"], page["has_more"], page["next_after"]
 
-    assert await read_contents(limit=3) == (["m1", "m2", "m3"], 7, True, 3)
+    assert await read_contents(limit=3, offset=0) == (["m1", "m2", "m3"], 7, True, 3)
+    assert await read_contents(limit=3, after=0) == (["m1", "m2", "m3"], 7, True, 3)
     assert await read_contents(limit=3, offset=3) == (["m4", "m5", "m6"], 7, True, 6)
     assert await read_contents(limit=3, after=4) == (["m5", "m6", "m7"], 7, False, 7)
     assert await read_contents(after=7) == ([], 7, False, 7)
+
+
+async def test_get_context_without_a_range_gives_the_newest_and_counts_the_older(alice: Agent, board: str):
+    for n in range(1, 8):
+        await alice.add_message(session_id=board, content=f"m{n}")
+    page = await alice.get_context(session_id=board, limit=3)
+    assert [message["content"] for message in page["messages"]] == ["m5", "m6", "m7"]
+    assert {name: page[name] for name in ("count", "total_count", "has_more", "next_after", "left_out")} == {
+        "count": 3,
+        "total_count": 7,
+        "has_more": True,
+        "next_after": 7,
+        "left_out": {"messages": 4, "hint": "These are the newest; after=0 reads from the beginning."},
+    }
+    assert "missing_numbers" not in page
+    whole = await alice.get_context(session_id=board, limit=7)
+    assert (whole["count"], whole["has_more"], "left_out" in whole) == (7, False, False)
 
 
 async def test_get_context_says_why_numbers_are_missing(alice: Agent, bob: Agent, board: str):

@@ -43,10 +43,21 @@ async def test_a_post_that_was_told_but_not_read_is_told_again_with_the_next_one
     await _use(bob, "add_message", session_id=board, content="Round half up.")
     (notice,) = (await alice.heartbeat())["_notice"]
     assert notice.endswith("after=0)")
-    await _use(alice, "get_context", session_id=board, limit=1)
+    await _use(alice, "get_context", session_id=board, after=0, limit=1)
     await _use(bob, "add_message", session_id=board, content="Tax last.")
     (notice,) = (await alice.heartbeat())["_notice"]
     assert notice.endswith("after=1)")
+
+
+async def test_who_read_the_newest_alone_is_told_of_older_posts_with_the_next_one(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    for content in ("Use cents.", "Round half up."):
+        await _use(bob, "add_message", session_id=board, content=content)
+    await _use(alice, "get_context", session_id=board, limit=1)
+    await _use(bob, "add_message", session_id=board, content="Tax last.")
+    (notice,) = (await alice.heartbeat())["_notice"]
+    assert notice.endswith("after=0)")
 
 
 async def test_posts_that_cross_with_mine_come_back_whole_with_mine_and_are_read(team):

@@ -179,7 +179,7 @@ async def read_context(
     call: Call,
     session_id: model.BlackboardId,
     limit: model.MessageLimit = 50,
-    offset: model.PageOffset = 0,
+    offset: model.PageOffset | None = None,
     after: model.AfterSequence | None = None,
     include_private: bool = False,
     visibility_filter: Visibility | None = None,
@@ -207,27 +207,43 @@ async def read_context(
     total = await store.count_messages_in_view(call.tx, view)
     if max_tokens is not None:
         page = await _select_within_tokens(call, view, total, max_tokens)
+    elif offset is None and after is None and since is None and until is None:
+        page = await _read_newest(call, view, total, limit)
     else:
-        rows = await store.list_messages(call.tx, view, limit + 1, offset)
+        rows = await store.list_messages(call.tx, view, limit + 1, offset or 0)
         page = model.MessagePage.from_rows(rows[:limit], total, has_more=len(rows) > limit, after=view.after)
     is_filtered = visibility_filter is not None or sender is not None or view.has_time_bounds
-    if not is_filtered and page.left_out is None:
+    if not is_filtered and (page.left_out is None or max_tokens is None):
         sequences = [message.sequence for message in page.messages]
-        before = sequences[0] - 1 if sequences and offset else view.after
+        before = sequences[0] - 1 if sequences and (offset or page.left_out) else view.after
         page.missing_numbers = model.explain_gaps(sequences, before, include_private=include_private)
-    await _note_read(call, row, page, is_filtered=is_filtered)
+    await _note_read(call, row, page, is_filtered=is_filtered, is_selection=max_tokens is not None)
     return page
 
 
-async def _note_read(call: Call, row: Row, page: model.MessagePage, *, is_filtered: bool) -> None:
+async def _read_newest(call: Call, view: store.MessageView, total: int, limit: int) -> model.MessagePage:
+    rows = await store.list_newest_messages(call.tx, view, limit)
+    page = model.MessagePage.from_rows(rows, total, has_more=len(rows) < total, after=view.after)
+    if page.has_more:
+        page.left_out = model.OmittedMessages(
+            messages=total - len(rows), hint="These are the newest; after=0 reads from the beginning."
+        )
+    return page
+
+
+async def _note_read(
+    call: Call, row: Row, page: model.MessagePage, *, is_filtered: bool, is_selection: bool
+) -> None:
     """Note up to where the caller has read. A choice among the messages leaves others unread."""
     is_newest = page.left_out is not None or not page.has_more
     reached = row["last_sequence"] if is_newest else page.next_after
+    skips_older = page.left_out is not None and not is_selection
     await readers.follow_blackboard(
         call,
         row["project"],
         row["id"],
         0 if is_filtered else reached,
+        after=page.messages[0].sequence - 1 if skips_older and page.messages else 0,
         is_newest=is_newest and not is_filtered,
     )
 
@@ -245,7 +261,7 @@ async def _select_within_tokens(
             messages=total - len(rows),
             decisions=sum(row["mark"] == "decision" for row in omitted),
             open_questions=sum(selection.is_open_question(row) for row in omitted),
-            hint="Find omitted messages with search_context, or page with get_context without max_tokens.",
+            hint="Find omitted messages with search_context, or read all with get_context(after=0).",
         )
     return page
 
