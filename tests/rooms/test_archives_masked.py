@@ -117,15 +117,33 @@ async def test_search_for_a_secret_finds_nothing(laptop: SyncClient, mode: str):
         assert mode == "smart" or matches == []
 
 
-@pytest.mark.parametrize("policy", ["mask", "refuse"])
-async def test_upload_session_says_what_it_masked(team: Team, policy: str):
-    sync = await with_settings(team, secrets=policy)
-    reply = await sync.upload_session(
-        **sync.workspace, session_id="s-1", content=leaking_script().content.decode()
-    )
-    assert reply["status"] == "stored"
-    assert "github token" in reply["_notice"][0]
-    assert "private key" in reply["_notice"][0]
+async def test_upload_session_counts_what_it_masked(laptop: SyncClient, team: Team):
+    content = leaking_script().content
+    first = await laptop.upload_session(**laptop.workspace, session_id="s-1", content=content.decode())
+    assert first["masked"] == {"github token": 3, "private key": 2}
+    more = TranscriptScript().user(f"again {TOKEN}").content
+    part = {"content": more.decode(), "offset": len(content)}
+    assert (await laptop.upload_session(**laptop.workspace, session_id="s-1", **part))["masked"] == {
+        "github token": 1
+    }
+    clean = {"content": TranscriptScript().user("thanks").content.decode(), "offset": len(content + more)}
+    assert "masked" not in await laptop.upload_session(**laptop.workspace, session_id="s-1", **clean)
+    assert list_leaks(await everything_stored(team.database)) == []
+
+
+async def test_upload_session_refuses_secrets_where_the_operator_says_so(team: Team):
+    sync = await with_settings(team, secrets="refuse")
+    target = {**sync.workspace, "session_id": "s-1"}
+    with pytest.raises(errors.Invalid, match="github token, private key"):
+        await sync.upload_session(**target, content=leaking_script().content.decode())
+    start, rest = TranscriptScript().user("Deploy with").content, f"{TOKEN} please"
+    await sync.upload_session(**target, content=start.decode()[:20])
+    with pytest.raises(errors.Invalid, match="github token"):
+        await sync.upload_session(**target, content=start.decode()[20:] + rest, offset=20)
+    own_session = TranscriptScript().user("I am shop_alice_" + "0" * 32 + "04").content.decode()
+    assert (await sync.upload_session(**target | {"session_id": "s-2"}, content=own_session))["masked"] == {
+        "session id": 1
+    }
     assert list_leaks(await everything_stored(team.database)) == []
 
 

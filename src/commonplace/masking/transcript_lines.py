@@ -17,7 +17,7 @@ from commonplace.masking import mask_secrets, render_mask
 from commonplace.masking.session_ids import mask_session_ids
 
 _FILL = "*"
-_SESSION_KIND = "session id"
+SESSION_KIND = "session id"
 _ESCAPE_OR_CHARACTER = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\"\\,:\[\]{}\s]", re.DOTALL)
 _FILLED_MASK = re.compile(rb"(\[masked: [a-z0-9. ]{1,40}\])\*+")
 _MASK = re.compile(rb"\[masked: [a-z0-9. ]{1,40}\]|\*+|_~[0-9a-f]{32}~")
@@ -96,7 +96,7 @@ def _mask_line(line: bytes, render: RenderMask, repair: Callable[[str, str], str
     masked = mask_secrets(hidden, render)
     counts = Counter(masked.counts)
     if ids:
-        counts[_SESSION_KIND] = ids
+        counts[SESSION_KIND] = ids
     if not counts:
         return MaskedBytes(line)
     safe = masked.text

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 
-from commonplace.masking.transcript_lines import mask_lines_in_place
+from commonplace.masking.transcript_lines import SESSION_KIND, mask_lines_in_place
 from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.session_archive.study import ends_with_record
 
@@ -46,6 +46,17 @@ async def screen_part(
     if keeps_secrets:
         return ScreenedPart(offset, content, offset, beginning)
     return await asyncio.to_thread(_mask_part, offset, beginning, content)
+
+
+async def list_secret_kinds(stored: SessionBytes | None, content: bytes | bytearray) -> list[str]:
+    """The kinds of secrets in a part, with the unfinished line that it continues.
+
+    Ids of our own sessions are none: every transcript of an agent with a boot pack has one.
+    """
+    is_unfinished = stored is not None and stored.archive.bytes > stored.archive.line_start
+    beginning = await _read_unfinished_line(stored) if stored and is_unfinished else b""
+    masked = await asyncio.to_thread(mask_lines_in_place, (beginning or b"") + content)
+    return sorted(masked.counts.keys() - {SESSION_KIND})
 
 
 async def _read_unfinished_line(stored: SessionBytes) -> bytes | None:

@@ -33,6 +33,8 @@ class UploadReceipt(Reply):
     lines: int
     bytes: int
     compressed_bytes: int
+    masked: dict[str, int] = {}
+    """How many secrets of each kind this part had; they are masked in the same number of bytes."""
 
 
 class StoredSession(Reply):

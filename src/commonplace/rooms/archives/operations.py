@@ -4,6 +4,7 @@ What takes long happens outside of the transaction: `upload.py` and `session_sea
 spans are read after it.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from commonplace import errors
@@ -102,7 +103,8 @@ async def _store_part(
     await study_store.save_study(call.tx, after, prepared.study)
     await add_transcript_notes(call, after, prepared.notes)
     call.emit(SESSION_ARCHIVED, workspace.address, session_id=session_id, bytes=after.bytes)
-    return _build_receipt("extended" if before else "stored", after)
+    masked = prepared.screened.counts if prepared.screened else {}
+    return _build_receipt("extended" if before else "stored", after, masked)
 
 
 async def _write_frames(
@@ -164,13 +166,16 @@ def _extend_archive(call: Call, before: ArchivedSession, prepared: PreparedUploa
     )
 
 
-def _build_receipt(status: model.UploadStatus, archive: ArchivedSession) -> model.UploadReceipt:
+def _build_receipt(
+    status: model.UploadStatus, archive: ArchivedSession, masked: Mapping[str, int] | None = None
+) -> model.UploadReceipt:
     return model.UploadReceipt(
         status=status,
         sha256=archive.sha256,
         lines=archive.total_lines,
         bytes=archive.bytes,
         compressed_bytes=archive.compressed_bytes,
+        masked=dict(sorted((masked or {}).items())),
     )
 
 

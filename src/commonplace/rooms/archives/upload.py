@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.archives.handoff_notes import prepare_notes
@@ -18,7 +19,8 @@ from commonplace.rooms.workspaces.model import Workspace
 from commonplace.session_archive import digests, frame_storage, upload
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.frames import PackedFrame, StoredFrame
-from commonplace.session_archive.screening import ScreenedPart, screen_part
+from commonplace.session_archive.screening import ScreenedPart, list_secret_kinds, screen_part
+from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.session_archive.study import StudyResult
 from commonplace.session_archive.upload import UploadedPart
 from commonplace.store.database import Database, Tx
@@ -79,6 +81,8 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
         return PreparedUpload(archive, [])
     sha256, is_exact = await digests.extend_digest(stored, part.content)
     upload.validate_sha256(arguments["sha256"], part, sha256, is_exact=is_exact)
+    if calls.settings.secrets == "refuse":
+        await _refuse_secrets(stored, part)
     screened = await screen_part(
         stored, part.offset, part.content, keeps_secrets=calls.settings.keeps_raw_archives
     )
@@ -96,6 +100,14 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
         await prepare_notes(study),
         screened,
     )
+
+
+async def _refuse_secrets(stored: SessionBytes | None, part: UploadedPart) -> None:
+    if kinds := await list_secret_kinds(stored, part.content):
+        raise errors.Invalid(
+            f"The transcript contains a secret ({', '.join(kinds)}).",
+            hint="Mask it before sending: `commonplace sync` does so unless it is given --raw.",
+        )
 
 
 async def _load_stored_state(tx: Tx, arguments: Mapping[str, Any], caller: Caller) -> StoredState:
