@@ -289,9 +289,9 @@ async def test_key_that_is_none_is_refused(alice: Agent, invalid: str):
 
 
 async def test_value_metadata_and_expiry_have_limits(alice: Agent):
-    await alice.set_memory(key="x" * 255, value="x" * 999_998, expires_in=365 * 24 * 3600)
+    await alice.set_memory(key="x" * 255, value="x" * (1024 * 1024 - 2), expires_in=365 * 24 * 3600)
     for invalid in (
-        {"value": "x" * 999_999},
+        {"value": "x" * (1024 * 1024 - 1)},
         {"value": 1, "metadata": {"m": "x" * 10_000}},
         {"value": 1, "expires_in": -1},
         {"value": 1, "expires_in": 365 * 24 * 3600 + 1},

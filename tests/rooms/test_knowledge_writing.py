@@ -155,7 +155,8 @@ async def test_store_refuses_more_than_fifty_kilobytes(team):
     with pytest.raises(errors.TooLarge):
         await alice.store(title="Big", content="ü" * 30_000, memory_type="adr")
     with pytest.raises(errors.TooLarge):
-        await alice.store(title="Big", content="x" * 50_001, memory_type="adr")
+        await alice.store(title="Big", content="x" * (50 * 1024 + 1), memory_type="adr")
+    assert (await alice.store(title="Big", content="x" * 50 * 1024, memory_type="adr"))["status"] == "stored"
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,14 @@ async def test_define_spec_stores_a_valid_json_schema(team):
     assert (spec["json_schema"], spec["tags"], spec["spec_type"]) == (schema, ["cart"], "schema")
 
 
+async def test_define_spec_refuses_more_than_fifty_kilobytes(team):
+    alice = await team.agent("alice")
+    for content in ("x" * (50 * 1024 + 1), "€" * 20_000):
+        with pytest.raises(errors.TooLarge):
+            await alice.define_spec(name="big", content=content)
+    assert (await alice.define_spec(name="big", content="x" * 50 * 1024))["status"] == "created"
+
+
 @pytest.mark.parametrize(
     "schema",
     [

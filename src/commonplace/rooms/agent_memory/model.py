@@ -15,7 +15,7 @@ from commonplace.operation import Reply
 from commonplace.rooms.blackboard.model import MAX_INTEGER
 from commonplace.store.database import Row
 
-MAX_VALUE_BYTES = 1_000_000
+MAX_VALUE_BYTES = 1_048_576
 ALL_SCOPES = "all"
 
 _YEAR_SECONDS = 365 * 24 * 3600

@@ -10,7 +10,7 @@ from commonplace.clock import DAY, format_age, iso
 from commonplace.operation import Reply
 from commonplace.store.database import Row
 
-MAX_CONTENT_BYTES = 50_000
+MAX_CONTENT_BYTES = 51_200
 STALE_MICROSECONDS = 30 * DAY
 
 DocumentType = Literal[

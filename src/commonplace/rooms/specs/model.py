@@ -15,11 +15,12 @@ from commonplace.store.database import Row
 FIRST_VERSION = "1.0.0"
 STATE_PREFIX = "state:"
 DEFAULT_SPEC_TYPE = "interface"
+MAX_CONTENT_BYTES = 51_200
 
 SpecName = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f]([^\x00-\x1f]*[^\s\x00-\x1f])?$")
 ]
-SpecContent = Annotated[str, Field(min_length=1, max_length=51_200)]
+SpecContent = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES)]
 SpecVersion = Annotated[str, Field(min_length=5, max_length=100)]
 SpecType = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\w.-]+$")]
 SpecTag = Annotated[str, Field(min_length=1, max_length=64)]
@@ -164,6 +165,14 @@ def choose_spec_type(name: str, previous: str | None, requested: str) -> str:
     if requested != DEFAULT_SPEC_TYPE:
         return requested
     return previous or ("state" if name.startswith(STATE_PREFIX) else DEFAULT_SPEC_TYPE)
+
+
+def require_content_size(content: str) -> None:
+    """The limit is in bytes, like that of documents; the argument's own is in characters."""
+    if len(content.encode()) > MAX_CONTENT_BYTES:
+        raise errors.TooLarge(
+            f"content is larger than {MAX_CONTENT_BYTES} bytes.", hint="Split it into several specs."
+        )
 
 
 def require_not_halved(name: str, old_content: str, new_content: str) -> None:

@@ -44,6 +44,7 @@ async def define_spec(
     """Publish, write, update, change, bump, version or share the API contract: define, agree on, document
     interface, endpoint, service, data format, type definition, JSON schema (OpenAPI) others code against;
     semver (2.0.0; default next patch). Only owner or admin changes it."""
+    model.require_content_size(content)
     schema = schemas.require_valid_schema(json_schema) if json_schema is not None else None
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
     await lock_project(call.tx, call.project, "spec")
