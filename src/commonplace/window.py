@@ -35,6 +35,9 @@ IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 """A random text that stays the same when a request is sent again: a repeated write is carried out once."""
 IDEMPOTENCY_META: Final = "commonplace/idempotency_key"
 
+_PERCENT: Final = 0x25
+_PRINTABLE_BYTES: Final = range(0x21, 0x7F)
+
 WindowKind = Literal["call", "conversation", "connection"]
 
 _CALL_PREFIX: Final = "claude-call:"
@@ -107,6 +110,17 @@ def machine_name() -> str:
     """The name of this machine in window ids and seats; COMMONPLACE_MACHINE overrides it."""
     name = os.environ.get("COMMONPLACE_MACHINE") or socket.gethostname()
     return name.partition(".")[0].lower() or "localhost"
+
+
+def encode_header_value(text: str) -> str:
+    """A text as a header can carry it: percent-encoded UTF-8 where it is not plain ASCII, such as `b%C3%BCro`."""
+    if text.isascii() and text.isprintable() and "%" not in text:
+        return text
+    printable = "".join(character if character.isprintable() else "_" for character in text)
+    return "".join(
+        chr(byte) if byte in _PRINTABLE_BYTES and byte != _PERCENT else f"%{byte:02X}"
+        for byte in printable.encode()
+    )
 
 
 @lru_cache(maxsize=256)

@@ -144,6 +144,12 @@ async def test_identify_while_keys_are_off_takes_anybody_and_keys_at_their_word(
     assert (await open_door.identify(bearer(bound, **said))).agent == "builder"
 
 
+@pytest.mark.parametrize("said", ["b%C3%BCro", "büro".encode().decode("latin-1"), "büro"])
+async def test_identify_reads_names_in_headers_percent_encoded_and_raw(open_door, said):
+    caller = await open_door.identify({"x-agent-id": said, "x-commonplace-project": said})
+    assert (caller.agent, caller.project) == ("büro", "büro")
+
+
 @pytest.mark.parametrize("name", ["a b", "x" * 65, "<b>", "a\nb"])
 async def test_identify_refuses_an_agent_id_that_is_no_name(open_door, name):
     assert type(await open_door.refusal({"x-agent-id": name})) is errors.Invalid

@@ -286,12 +286,10 @@ def call_operation(
     operation: str,
     arguments: dict[str, Any],
     seconds: float,
-    agent: str = "",
     headers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Call one operation within `seconds`; raises ServerUnreachable or ServerRefusal."""
     lines = ["Content-Type: application/json", *server.authorization(), *headers]
-    lines += [f"X-Agent-Id: {agent}"] if agent else []
     body = json.dumps(arguments).encode()
     try:
         answer = light_http.send_request(server.url, "POST", f"/api/{operation}", lines, body, seconds)

@@ -5,6 +5,7 @@ caller's windows, `ProductHost` what MCP says, so that REST and every MCP transp
 in access.py, which session acts in acting.py; keys are made and revoked in rooms/admin.
 """
 
+import contextlib
 import hmac
 import logging
 import os
@@ -12,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import pydantic
 
@@ -143,7 +144,7 @@ class Identity:
                 self._failed_keys.count_failure(address, self._clock()), "invalid_token"
             )
         if not self._auth_on:
-            caller = _apply_agent_header(caller, headers.get("x-agent-id"))
+            caller = _apply_agent_header(caller, _decode_header_value(headers.get("x-agent-id", "")))
         return add_headers(caller, headers)
 
     def _add_challenge(self, refusal: errors.Refusal, error: str = "") -> errors.Refusal:
@@ -262,7 +263,7 @@ def _read_bearer_token(headers: Mapping[str, str]) -> str:
     return secret.strip()[:_MAX_SECRET_CHARACTERS] if scheme.lower() == "bearer" else ""
 
 
-def _apply_agent_header(caller: Caller, agent: str | None) -> Caller:
+def _apply_agent_header(caller: Caller, agent: str) -> Caller:
     """Without keys a caller may name its agent; the agent of a key cannot be overridden."""
     if not agent or caller.agent is not None:
         return caller
@@ -280,14 +281,23 @@ def add_headers(caller: Caller, headers: Mapping[str, str]) -> Caller:
         caller = replace(caller, idempotency_key=key.strip())
     if _ORIGIN_HEADERS.isdisjoint(headers):
         return caller
+    origin = {name: _decode_header_value(headers[name]) for name in _ORIGIN_HEADERS if name in headers}
     return _add_origin(
         caller,
-        windows=headers.get(WINDOW_HEADER.lower(), "").split(","),
-        session=headers.get(SESSION_HEADER.lower()),
-        seat=headers.get(SEAT_HEADER.lower()),
-        branch=headers.get(BRANCH_HEADER.lower()),
-        project=headers.get(PROJECT_HEADER.lower()),
+        windows=origin.get(WINDOW_HEADER.lower(), "").split(","),
+        session=origin.get(SESSION_HEADER.lower()),
+        seat=origin.get(SEAT_HEADER.lower()),
+        branch=origin.get(BRANCH_HEADER.lower()),
+        project=origin.get(PROJECT_HEADER.lower()),
     )
+
+
+def _decode_header_value(value: str) -> str:
+    """The text of a header that was read as Latin-1: percent-encoded, or raw UTF-8 as curl sends it."""
+    if not value.isascii():
+        with contextlib.suppress(UnicodeError):
+            value = value.encode("latin-1").decode()
+    return unquote(value) if "%" in value else value
 
 
 def add_mcp_request(

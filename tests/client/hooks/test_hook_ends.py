@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hooked import Agent, run
+from hooked import Agent, repository, run
 from silent_server import SilentServer
 
 import product
@@ -62,6 +62,16 @@ async def test_end_leaves_nothing_behind(agent, url, home, reader):
     await ann.end()
     assert await asyncio.to_thread(list_lock_holders, url, reader) == []
     assert [path.name for path in (home / "ends").iterdir()] == []
+
+
+async def test_end_arrives_from_a_folder_whose_name_is_not_ascii(agent, url, home, tmp_path):
+    ann = agent(cwd=repository(tmp_path / "Büro überall", "src/cart.py"), COMMONPLACE_AGENT="jürgen")
+    await ann.edit("src/cart.py")
+    started = await asyncio.to_thread(call, url, "memory_start_session", project="büro_überall")
+    assert await asyncio.to_thread(list_lock_holders, url, started["session_id"]) == ["jürgen"]
+    await ann.end()
+    assert await asyncio.to_thread(list_lock_holders, url, started["session_id"]) == []
+    assert read_ends(home) == []
 
 
 async def end_unheard(agent: Agent, record: ServerRecord) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hooked import Agent, both_stores, model_call
+from hooked import Agent, both_stores, git, model_call
 
 from commonplace import access
 from commonplace.window import process_window
@@ -182,9 +182,11 @@ async def test_windows_of_opencode_opened_in_the_same_minute_are_kept_apart(near
     assert f"leased by {first.name}" in (await second.edit("src/cart.py")).denial
 
 
-async def test_branch_is_told_with_the_start(team: Team, near: Arrive):
+@pytest.mark.parametrize("branch", ["main", "größe/100%"])
+async def test_branch_is_told_with_the_start(team: Team, near: Arrive, shop: Path, branch: str):
+    git(shop, "switch", "-q", "-C", branch)
     alice = near()
     session_id = (await alice.start()).session_id
     assert session_id
     row = await team.database.read(lambda tx: tx.one("select branch from session where project = 'shop'"))
-    assert row["branch"] == "main"
+    assert row["branch"] == branch

@@ -20,14 +20,10 @@ def origin_headers(tool: str, conversation: str, root: str, *, is_subagent: bool
         window.SEAT_HEADER: f"{tool}@{window.machine_name()}",
         window.BRANCH_HEADER: project.find_branch(root),
     }
-    return [f"{name}: {_encode_value(value)}" for name, value in lines.items() if value]
+    return [f"{name}: {window.encode_header_value(value)}" for name, value in lines.items() if value]
 
 
 def call_headers(call_id: str) -> list[str]:
     """Header lines that bind a call of Claude Code, which arrives on another connection, to the session of this one."""
-    return [f"{window.WINDOW_HEADER}: {_encode_value(window.claude_call_window(call_id).replace(',', '_'))}"]
-
-
-def _encode_value(value: str) -> str:
-    printable = "".join(character if character.isprintable() else "_" for character in value)
-    return printable.encode("ascii", "backslashreplace").decode()
+    name = window.claude_call_window(call_id).replace(",", "_")
+    return [f"{window.WINDOW_HEADER}: {window.encode_header_value(name)}"]

@@ -32,8 +32,8 @@ class PendingEnd(NamedTuple):
 
     @property
     def idempotency_key(self) -> str:
-        """The same whenever this end is sent, so that a lost answer is answered again."""
-        return f"{self.path.stem}-{self.session_id}"
+        """The same whenever this end is sent, so that a lost answer is answered again; plain ASCII, for a header."""
+        return f"{self.path.stem}-{self.session_id.rpartition('_')[2]}"
 
     def claim_delivery(self) -> "PendingEnd | None":
         """The end for one process that sends it; None if another has it, or the conversation was resumed."""

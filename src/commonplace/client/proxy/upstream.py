@@ -79,7 +79,7 @@ class McpUpstream:
         self._fixed_headers += [f"Authorization: Bearer {encode_header_value(key)}"] if key else []
         # The agent program runs this process and its hooks, so both know its process id.
         agent_process = window.process_window(os.getppid())
-        self._fixed_headers.append(f"{window.WINDOW_HEADER}: {encode_header_value(agent_process)}")
+        self._fixed_headers.append(f"{window.WINDOW_HEADER}: {window.encode_header_value(agent_process)}")
         self._client_name = ""
 
     def wake_server(self) -> None:
@@ -138,7 +138,7 @@ class McpUpstream:
             headers.append(f"{window.IDEMPOTENCY_HEADER}: {exchange.key}")
         self._client_name = exchange.message.client_name or self._client_name
         if tool := window.tool_of_client(self._client_name):
-            seat = encode_header_value(f"{tool}@{window.machine_name()}")
+            seat = window.encode_header_value(f"{tool}@{window.machine_name()}")
             headers.append(f"{window.SEAT_HEADER}: {seat}")
         return build_request(url, exchange.method, self._path, headers, body)
 
