@@ -275,7 +275,7 @@ async def test_a_write_of_the_backlog_says_once_what_was_done(team: Team):
     assert words == [
         ("added", "open"),
         ("updated", None),
-        ("updated", None),
+        ("updated", "deferred"),
         ("updated", "in_progress"),
         ("updated", "open"),
     ]

@@ -21,7 +21,7 @@ async def test_query_finds_what_was_stored_one_call_before(team):
         "status": "recorded",
         "id": stored["id"],
         "expires_at": "2027-07-14T08:00:00Z",
-        "expiry": 'A learning expires after 180 days; memory_change_status(new_status="active") brings it back.',
+        "expiry": 'after 180 days; memory_change_status(new_status="active") brings it back',
     }
     assert (await alice.get_by_id(doc_id=stored["id"]))["expires_at"] == stored["expires_at"]
     assert found == {

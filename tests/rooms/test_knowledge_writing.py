@@ -51,10 +51,7 @@ async def test_store_of_the_same_title_says_how_to_replace_the_other(team):
     call = (
         f'memory_change_status(doc_id="{made["id"]}", new_status="superseded", superseded_by="{again["id"]}")'
     )
-    replacing = f'memory_store(supersedes="{made["id"]}") does both in one call'
-    assert again["duplicate_warning"] == (
-        f"{made['id']} has the same title; to replace it, call {call}; {replacing}"
-    )
+    assert again["duplicate_warning"] == f"{made['id']} has the same title; to replace it, call {call}"
     await bob.change_status(doc_id=made["id"], new_status="superseded", superseded_by=again["id"])
     third = await bob.store(title="Deploys", content="Ask ann.", memory_type="adr", force_store=True)
     assert (third["id"], third["version"], "duplicate_warning" in third) == (again["id"], 2, False)

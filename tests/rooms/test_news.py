@@ -241,3 +241,26 @@ async def test_a_spec_that_a_reply_shows_is_not_told_beside_it(team):
     assert "_notice" not in await bob.get_spec(name="pricing")
     (notice,) = (await carol.heartbeat())["_notice"]
     assert "pricing from 3.0.0 to 4.0.0" in notice
+
+
+async def test_the_sender_is_told_what_became_of_its_message_in_one_line(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    sent = await ann.send_message(to_instance="ben", message="Please review src/cart.py", category="review")
+    await ben.acknowledge_message(message_id=sent["message_id"])
+    await ben.update_message_status(message_id=sent["message_id"], status="completed", note="no findings")
+    told = f'ben completed your message "Please review src/cart.py" ({sent["message_id"]}): no findings'
+    assert (await ann.heartbeat())["_notice"] == [told]
+    info = await ann.send_message(to_instance="ben", message="Lunch at noon")
+    await ben.acknowledge_message(message_id=info["message_id"])
+    assert "_notice" not in await ann.heartbeat()
+
+
+async def test_who_closed_an_item_is_told_when_what_depended_on_it_is_closed(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    built = (await ann.add_backlog_item(title="Cart"))["id"]
+    review = (await ben.add_backlog_item(title="Review the cart", depends_on=[built]))["id"]
+    await ann.complete_backlog_item(item_id=built)
+    assert (await ben.complete_backlog_item(item_id=review, resolution="no findings"))["notified"] == ["ann"]
+    assert (await ann.heartbeat())["_notice"] == [
+        f'ben closed {review} (Review the cart) as done: "no findings". It depended on {built}, which you closed.'
+    ]

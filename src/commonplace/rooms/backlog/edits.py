@@ -145,7 +145,8 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
         if not item["blocked"]
     ]
     closed = notices.describe_closing(call.agent, after)
-    news = notices.tell_closing(after, unblocked)
+    needed = await store.list_closed_dependencies(call.tx, after["project"], after["id"])
+    news = notices.tell_closing(after, unblocked, needed)
     news.pop(call.agent, None)
     notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)
     for agent in sorted(news.keys() - set(notified)):

@@ -87,8 +87,7 @@ class BacklogItem(Reply, kw_only=True):
     title: str
     status: str
     item_status: str = ""
-    """Only in the reply of a write, where `status` is what was done: the item's status, if the call made the item or
-    changed its status without naming it, as a claim or a release does."""
+    """Only in the reply of a write, where `status` is what was done: the item's own status, if the call set it."""
     priority: str
     version: int
     created: str
@@ -177,7 +176,7 @@ class ChangedItem(BacklogItem, kw_only=True):
             known.add("created_by")
         for name in known | (set(sent) & _ECHOED_FIELDS):
             del fields[name]
-        is_news = outcome == "added" or (item.status != status_before and "status" not in sent)
+        is_news = outcome == "added" or item.status != status_before or "status" in sent
         return cls(
             **fields | {"status": outcome, "item_status": item.status if is_news else ""},
             unblocked=effects.unblocked,

@@ -23,9 +23,11 @@ def describe_closing(agent: str, closed: Row) -> str:
     return f'{closing}: "{resolution}"' if resolution else closing
 
 
-def tell_closing(closed: Row, unblocked: Sequence[Row]) -> dict[str, str]:
-    """What each agent is told of a closing: the items of theirs that it unblocked, or that they filed it."""
-    news = {closed["created_by"]: "You filed it."}
+def tell_closing(closed: Row, unblocked: Sequence[Row], needed: Sequence[Row]) -> dict[str, str]:
+    """What each agent is told of a closing: the items of theirs that it unblocked, that they filed it, or that they
+    closed what it `needed`: who built something hears that it was reviewed or used."""
+    news = {row["completed_by"]: f"It depended on {row['id']}, which you closed." for row in needed}
+    news[closed["created_by"]] = "You filed it."
     for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked}):
         names = [
             f"{item['id']} ({item['title']})"

@@ -282,6 +282,16 @@ async def list_dependents(tx: Tx, project: str, item: str) -> Sequence[Row]:
     )
 
 
+async def list_closed_dependencies(tx: Tx, project: str, item: str) -> Sequence[Row]:
+    """List what this item depended on and who closed it."""
+    return await tx.all(
+        "select id, completed_by from backlog where project = $1 and closed = 1 and id in"
+        " (select needs from backlog_need where project = $1 and item = $2) order by id limit 50",
+        project,
+        item,
+    )
+
+
 async def find_items(tx: Tx, filters: BacklogFilters, limit: int, offset: int) -> tuple[Sequence[Row], int]:
     """Return one page of items, by priority, then oldest; and the total."""
     where, values = _filter_conditions(filters)

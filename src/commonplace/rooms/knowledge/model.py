@@ -78,7 +78,7 @@ def explain_expiry(type_: str, expires_at: int | None, now: int) -> str:
     days = _LIFETIME_DAYS.get(type_)
     if days is None or expires_at is None or round((expires_at - now) / DAY) != days:
         return ""
-    return f'A {type_} expires after {days} days; memory_change_status(new_status="active") brings it back.'
+    return f'after {days} days; memory_change_status(new_status="active") brings it back'
 
 
 def resolve_status(status: str, expires_at: int | None, now: int) -> str:

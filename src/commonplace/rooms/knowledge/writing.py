@@ -325,8 +325,7 @@ def _warn_of_duplicate(
     if not other:
         return None
     why = "says nearly the same" if near else "has the same title"
-    replacing = f'memory_store(supersedes="{other}") does both in one call'
-    return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}; {replacing}"
+    return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}"
 
 
 def _supersede_call(old: str, new: str) -> str:

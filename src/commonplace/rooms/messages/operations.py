@@ -9,7 +9,7 @@ from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
-from commonplace.rooms.messages import model, recipients, sending, store
+from commonplace.rooms.messages import model, recipients, sending, status_notices, store
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.model import (
     InboxMessage,
@@ -302,6 +302,8 @@ async def _change_status(
     await _delete_mail_notices(call, [message])
     for agent in sorted(moved_agents):
         call.emit(MESSAGE_UPDATED, {"agent": agent}, audience=f"inbox:{agent}", id=message, status=status)
+    if moved_agents:
+        await status_notices.tell_sender(call, message, status, note)
     call.subject = f"{message} {status}"
     return MessageStatusChange(status=status, message_id=message)
 
