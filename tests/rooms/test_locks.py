@@ -50,9 +50,8 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
             }
         ],
         "message": "1 of 1 paths are locked by others; nothing was locked."
-        " The holder is told that you want them, and you when they are free; memory_unlock_files(files=[...]) withdraws"
-        " this."
-        " Do other work meanwhile, or retry with wait_seconds.",
+        " The holder was told, and a notice tells you when it is free (memory_unlock_files withdraws this)."
+        " Do other work, or retry with wait_seconds.",
     }
 
 

@@ -52,8 +52,8 @@ from commonplace.store.database import Row, Work
 from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
-_WAITS = "The holder was told, and a notice tells you when it is free; memory_unlock_files(files=[...]) withdraws this."
-_RETRY = "Do other work meanwhile, or retry with wait_seconds."
+_WAITS = "The holder was told, and a notice tells you when it is free (memory_unlock_files withdraws this)."
+_RETRY = "Do other work, or retry with wait_seconds."
 
 
 @operation(
@@ -113,7 +113,7 @@ async def _answer_conflict(
     if interruption:
         reply.message = f"The wait ended early: {interruption}, see _notice. {reply.message}"
     else:
-        reply.message = f"Waited {wait_seconds} s in vain. {reply.message} Do other work meanwhile."
+        reply.message = f"Waited {wait_seconds} s in vain. {reply.message}"
     raise WaitForEvents(
         call,
         reply,
