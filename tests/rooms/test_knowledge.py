@@ -81,6 +81,22 @@ async def test_query_that_finds_nothing_says_so_and_names_what_is_near(team):
     }
 
 
+async def test_search_global_that_finds_nothing_names_what_is_near_and_readable(team):
+    alice = await team.agent("alice")
+    await alice.record_learning(topic="PgBouncer", content=IDLE)
+    bob = await team.agent("bob", project="bank")
+    await bob.record_learning(topic="Zebras", content="The xylophone account is closed.")
+    limited = await team.agent("carol", caller=access.Caller("agent", frozenset({"shop"}), key="key_1"))
+    assert await limited.search_global(query="giraffe") == {
+        "results": [],
+        "query": "giraffe",
+        "result_count": 0,
+        "message": "Nothing relevant found.",
+        "nearest_titles": ["PgBouncer"],
+    }
+    assert (await alice.search_global(query="zzebra"))["nearest_titles"] == ["Zebras", "PgBouncer"]
+
+
 async def test_query_filters_by_type_tag_age_and_status(team):
     alice = await team.agent("alice")
     old = await alice.store(

@@ -256,6 +256,7 @@ class GlobalAnswer(Reply):
     results: list[GlobalResult]
     more_matches: int = 0
     message: str = ""
+    nearest_titles: list[str] = []
 
 
 class CitationPage(Reply):

@@ -12,25 +12,25 @@ from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import alias, operation
 from commonplace.room import Finder
-from commonplace.rooms.knowledge import history, lifecycle, model, recent_documents, store
+from commonplace.rooms.knowledge import history, lifecycle, model, store
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.global_search import render_previews
 from commonplace.rooms.knowledge.memory_types import restrict_to_types
+from commonplace.rooms.knowledge.nearest_titles import find_nearest_titles
 from commonplace.rooms.knowledge.own_tools import StoredType, advise_own_tool
 from commonplace.rooms.knowledge.recall import note_shown_documents, prepared_question, recall_items
 from commonplace.rooms.knowledge.results import render_results, truncate_question
 from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import prepare_question
-from commonplace.search.find import Question, find_entries
+from commonplace.search.find import Question
 from commonplace.search.query import EntryFilter
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 
-_MAX_NEAREST_TITLES = 3
-_MAX_COMPARED_TITLES = 200
 _MAX_PROJECTS = 500
+_NOTHING_FOUND = "Nothing relevant found."
 _OTHER_TIME = "Nothing from the time that you named; these are from other times."
 
 
@@ -88,46 +88,14 @@ def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> 
 async def _answer_nothing_found(
     call: Call, question: Question, projects: list[str], wanted: EntryFilter, max_tokens: int
 ) -> model.QueryAnswer:
-    """Say so, and name the nearest active documents of the wanted types, however far they are."""
-    anything = Question(question.text, question.model, question.vector, -1.0)
-    near = await find_entries(
-        call.tx,
-        call.search.vectors,
-        anything,
-        projects,
-        EntryFilter(call.now, (store.DOCUMENT_KIND,), wanted.types, excluded_types=wanted.excluded_types),
-        _MAX_NEAREST_TITLES,
-    )
-    titles = [f"{hit.row['title']} ({hit.row['id']})" for hit in near[:_MAX_NEAREST_TITLES]]
-    if not titles and not (wanted.types or wanted.excluded_types):
-        titles = await _list_similar_titles(call, question.text, projects)
+    titles = await find_nearest_titles(call, question, projects, wanted)
     return model.QueryAnswer(
         query=truncate_question(question.text, max_tokens),
         result_count=0,
         results=[],
-        message="Nothing relevant found.",
+        message=_NOTHING_FOUND,
         nearest_titles=[truncate_question(title, max_tokens) for title in titles],
     )
-
-
-async def _list_similar_titles(call: Call, question: str, projects: list[str]) -> list[str]:
-    """The newest titles that are spelled most like the question."""
-    titles = [
-        title
-        for each in projects
-        for title in await recent_documents.list_newest_titles(call.tx, each, call.now, _MAX_COMPARED_TITLES)
-    ]
-    question_pairs = _split_letter_pairs(question)
-    pairs = {title: _split_letter_pairs(title) for title in titles}
-    return sorted(
-        pairs,
-        key=lambda title: -len(question_pairs & pairs[title]) / (len(question_pairs | pairs[title]) or 1),
-    )[:_MAX_NEAREST_TITLES]
-
-
-def _split_letter_pairs(text: str) -> set[str]:
-    """Pairs of neighbouring letters; a typing error leaves most of them unchanged."""
-    return {word[at : at + 2] for word in text.lower().split() for at in range(len(word) - 1)}
 
 
 @operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
@@ -284,24 +252,23 @@ async def search_global(
     solutions, files, transcripts."""
     wanted = restrict_to_types(call, EntryFilter(call.now), memory_types)
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
+    question = prepared_question(call, query)
     recall = await recall_items(
-        call,
-        prepared_question(call, query),
-        projects,
-        wanted,
-        limit,
-        candidates=2 * limit,
-        only_relevant=True,
+        call, question, projects, wanted, limit, candidates=2 * limit, only_relevant=True
     )
+    if not recall.items:
+        titles = await find_nearest_titles(call, question, projects, wanted)
+        return model.GlobalAnswer(
+            query=query, result_count=0, results=[], message=_NOTHING_FOUND, nearest_titles=titles
+        )
     results = render_previews(call, recall.items, query)
     _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
-    message = (_OTHER_TIME if recall.is_of_other_time else "") if results else "Nothing relevant found."
     return model.GlobalAnswer(
         query=query,
         result_count=len(results),
         results=results,
         more_matches=recall.more_matches,
-        message=message,
+        message=_OTHER_TIME if recall.is_of_other_time else "",
     )
 
 
