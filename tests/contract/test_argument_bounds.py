@@ -5,8 +5,6 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from commonplace import errors, rooms
 from commonplace.arguments import MAX_INTEGER, SecretMask
 from commonplace.operation import Operation
@@ -68,9 +66,11 @@ def test_rooms_have_operations_to_walk():
     assert len(OPERATIONS) > 80
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_every_text_list_and_number_has_bounds(name: str):
-    assert [place for place, kind in walk_arguments(OPERATIONS[name]) if not is_bounded(kind)] == []
+def test_every_text_list_and_number_has_bounds():
+    arguments = [
+        (name, *each) for name, operation in OPERATIONS.items() for each in walk_arguments(operation)
+    ]
+    assert [(name, place) for name, place, kind in arguments if not is_bounded(kind)] == []
 
 
 def list_values_out_of_bounds(kind: Schema) -> list[Any]:
@@ -81,14 +81,23 @@ def list_values_out_of_bounds(kind: Schema) -> list[Any]:
     return []
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_what_is_out_of_bounds_is_refused_by_its_name(name: str):
-    operation = OPERATIONS[name]
-    plain = [(place, kind) for place, kind in walk_arguments(operation) if place.isidentifier()]
-    for argument, kind in plain:
-        for value in list_values_out_of_bounds(kind):
-            with pytest.raises(errors.Refusal) as refused:
-                operation.parse_arguments({argument: value}, SecretMask("mask"))
-            assert refused.value.code in ("invalid", "too_large")
-            assert argument in refused.value.message
-            assert len(refused.value.message) < 2000
+def test_what_is_out_of_bounds_is_refused_by_its_name():
+    wrong = [
+        (name, argument, str(value)[:40], said)
+        for name, operation in OPERATIONS.items()
+        for argument, kind in walk_arguments(operation)
+        if argument.isidentifier()
+        for value in list_values_out_of_bounds(kind)
+        if (said := judge_refusal(operation, argument, value))
+    ]
+    assert wrong == []
+
+
+def judge_refusal(operation: Operation, argument: str, value: Any) -> str:
+    """What is wrong with it; nothing if the value is refused in a short message that names the argument."""
+    try:
+        operation.parse_arguments({argument: value}, SecretMask("mask"))
+    except errors.Refusal as refused:
+        is_right = refused.code in ("invalid", "too_large") and argument in refused.message
+        return "" if is_right and len(refused.message) < 2000 else f"{refused.code}: {refused.message[:200]}"
+    return "accepted"
