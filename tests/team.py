@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import msgspec
+import pytest
 
 from commonplace import access
 from commonplace.call import Calls
@@ -22,6 +23,8 @@ from commonplace.store.postgres_connection import PostgresTimeouts
 from commonplace.store.sqlite import Sqlite
 from patience import PATIENCE_SECONDS
 
+on_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+"""For what does not depend on the store: a story of replies, headers or protocols that others tell on both."""
 PATIENT_TIMEOUTS = PostgresTimeouts(*[PATIENCE_SECONDS] * 6)
 """A loaded machine answers late; no test but those of a lost database may depend on the server's own bounds."""
 

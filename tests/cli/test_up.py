@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -18,14 +19,15 @@ def test_up_connects_the_agents_found_here_and_answers_from_their_history(tmp_pa
     transcripts.mkdir(parents=True)
     shutil.copy(RECORDED, transcripts / "6f1c2d3e-0000-4000-8000-000000000001.jsonl")
     data = tmp_path / "data"
+    taken = socket.create_server(("127.0.0.1", 0))
     environ = product.environment(
         HOME=str(tmp_path),
         COMMONPLACE_HOME=str(tmp_path / "home"),
-        COMMONPLACE_PORT="0",
+        COMMONPLACE_PORT=str(taken.getsockname()[1]),
         PATH="/usr/bin:/bin",
     )
     environ.pop("CLAUDE_CONFIG_DIR", None)
-    words = product.command("up", "--yes", "--no-browser", "--data", str(data))
+    words = product.command("up", "--yes", "--no-browser", "--port", "0", "--data", str(data))
     try:
         first, second = (
             subprocess.run(
@@ -40,6 +42,7 @@ def test_up_connects_the_agents_found_here_and_answers_from_their_history(tmp_pa
             for _ in range(2)
         )
     finally:
+        taken.close()
         pid = read_beacon(data)["pid"]
         os.kill(pid, signal.SIGTERM)
         wait_until(lambda: not read_beacon(data))

@@ -14,7 +14,7 @@ from commonplace import access
 from commonplace.catalogue import CATALOGUE
 from commonplace.edges.schema import input_schema
 from commonplace.operation import Operation, OperationFamily
-from team import Agent, Team
+from team import Agent, Team, on_sqlite
 
 MARK = "zqx sent words"
 NAMES = frozenset(
@@ -243,6 +243,7 @@ async def _tell_story(team: Team) -> EchoStory:
     )
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("tool", "action", "operation"),
     [pytest.param(*case, id=".".join(filter(None, case[:2]))) for case in _write_operations()],

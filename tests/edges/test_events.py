@@ -21,6 +21,7 @@ import product
 from commonplace.catalogue import CATALOGUE
 from commonplace.events import EventType
 from patience import PATIENCE_SECONDS
+from team import on_sqlite
 
 ROOMS = Path(commonplace.__file__).parent / "rooms"
 
@@ -386,6 +387,7 @@ async def _is_notified(notifications: Any, uri: str) -> bool:
     return False
 
 
+@on_sqlite
 async def test_subscriptions_by_another_spelling_of_the_address_are_notified_too(world: World):
     """By an abbreviated id, by a project's other spelling, and with more characters escaped than needed."""
     spellings = (

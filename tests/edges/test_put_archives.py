@@ -19,6 +19,7 @@ from mcp import Client
 import product
 from commonplace import zstd
 from patience import PATIENCE_SECONDS
+from team import on_sqlite
 
 WHOLE = random.Random(5).randbytes(2_500_000)
 TEXT = b'{"role":"user","content":"hi"}\n{"role":"assistant","content":"hello"}\n'
@@ -101,6 +102,7 @@ def read_of_key_file() -> bytes:
     return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
 
 
+@on_sqlite
 def test_put_of_a_key_file_by_another_client_stores_and_shows_no_line_of_it(uploads: Uploads):
     sent = read_of_key_file()
     status, reply, headers = uploads.put("s-1", sent[:700])
@@ -125,6 +127,7 @@ def test_put_of_a_key_file_by_another_client_stores_and_shows_no_line_of_it(uplo
     assert uploads.put("s-1", sent)[1]["status"] == "duplicate"
 
 
+@on_sqlite
 def test_put_at_another_place_tells_how_much_is_stored(uploads: Uploads):
     uploads.put("s-1", TEXT)
     status, reply, headers = uploads.put("s-1", b"later", "bytes 999-1003/*")
@@ -147,6 +150,7 @@ REFUSED = {
 }
 
 
+@on_sqlite
 def test_put_that_is_wrong_is_refused_and_nothing_is_stored(uploads: Uploads):
     outcomes = {name: uploads.put("s-1", TEXT, **given)[0] for name, (given, _) in REFUSED.items()}
     assert outcomes == {name: status for name, (_, status) in REFUSED.items()}
@@ -166,6 +170,7 @@ def test_put_that_is_wrong_is_refused_and_nothing_is_stored(uploads: Uploads):
     ]
 
 
+@on_sqlite
 def test_put_of_too_much_is_refused_before_it_is_read(uploads: Uploads):
     with socket.create_connection(("127.0.0.1", uploads.server.port), timeout=PATIENCE_SECONDS) as client:
         head = (

@@ -16,6 +16,7 @@ from test_push import Follower
 
 import product
 from patience import PATIENCE_SECONDS
+from team import on_sqlite
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -63,6 +64,7 @@ async def test_resources_show_live_state(address: Path | str, tmp_path: Path):
     assert (seen[document]["title"], seen[document]["content"]) == ("Carts", "They expire.")
 
 
+@on_sqlite
 async def test_unknown_resources_are_not_found(address: Path | str, tmp_path: Path):
     async with at_work(address, tmp_path) as (client, _):
         for uri in ("spec://shop/nothing", "nothing://shop", "locks://"):
@@ -70,6 +72,7 @@ async def test_unknown_resources_are_not_found(address: Path | str, tmp_path: Pa
                 await client.read_resource(uri)
 
 
+@on_sqlite
 async def test_completions_know_what_there_is(address: Path | str, tmp_path: Path):
     async with at_work(address, tmp_path) as (client, ann):
         await call(client, "memory_define_spec", session_id=ann, name="cart api", content="GET /cart")
@@ -89,6 +92,7 @@ async def test_completions_know_what_there_is(address: Path | str, tmp_path: Pat
     assert found == [["shop"], ["ann"], ["cart api"], []]
 
 
+@on_sqlite
 async def test_prompts_are_filled_with_the_state_of_now(address: Path | str, tmp_path: Path):
     async with at_work(address, tmp_path) as (client, ann):
         await call(client, "memory_lock_files", session_id=ann, files=["a.py"], reason="rename")

@@ -110,7 +110,7 @@ def test_reader_spends_time_in_step_with_size(made):
         return process_time() - started
 
     seconds(1000)
-    small, large = seconds(100_000), min(seconds(1_600_000), seconds(1_600_000))
+    small, large = seconds(50_000), min(seconds(800_000), seconds(800_000))
     assert large < 16 * 10 * max(small, 0.002)
 
 

@@ -66,7 +66,8 @@ def _start_server(folder: Path, port: int | None) -> RemoteServer:
             f"The process {pid} has {folder} open but does not answer.", hint="Wait a moment, or stop it."
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.environ["COMMONPLACE_PORT"] = str(port) if port else os.environ.get("COMMONPLACE_PORT", _DEFAULT_PORT)
+    chosen = os.environ.get("COMMONPLACE_PORT", _DEFAULT_PORT) if port is None else str(port)
+    os.environ["COMMONPLACE_PORT"] = chosen
     os.environ.setdefault("COMMONPLACE_IDLE_SECONDS", "0")
     _report("server", f"starting, data in {folder}")
     started = start_server(folder)

@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 
 from commonplace.store.database import Tx
-from commonplace.store.postgres_snapshot import connect_without_limits
 
 _FILE_NAME = "commonplace.backup.json"
 _SETTING = "last_backup"
@@ -41,6 +40,8 @@ async def write_last_backup(store: str, folder: Path, backup: LastBackup) -> Non
             file.write(body)
         partial.replace(folder / _FILE_NAME)
         return
+    from commonplace.store.postgres_snapshot import connect_without_limits  # noqa: PLC0415 - SQLite needs no driver
+
     connection = await connect_without_limits(store)
     try:
         await connection.execute(

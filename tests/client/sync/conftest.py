@@ -10,6 +10,14 @@ import product
 
 
 @pytest.fixture
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """SQLite, since what is sent does not depend on the store; that it arrives is told on `both_stores`."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return tmp_path / "data"
+    return request.getfixturevalue("postgres_dsn")
+
+
+@pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     (tmp_path / "home").mkdir()
     return Machine(tmp_path)

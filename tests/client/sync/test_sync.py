@@ -7,6 +7,7 @@ import subprocess
 import time
 from unittest.mock import patch
 
+from hooked import both_stores
 from machine import archived, claude, config
 
 import product
@@ -24,6 +25,7 @@ ODD = (
 TOKEN = "ghp_" + "a1B2" * 9
 
 
+@both_stores
 def test_sync_brings_every_agents_transcripts_to_the_server_bit_by_bit_and_only_once(server, machine):
     shop = machine.repository("shop")
     config(machine, '[[sync.globs]]\ntool = "aider"\nglob = "~/logs/**/*.jsonl"\nproject = "shop"\n')
@@ -131,6 +133,7 @@ def test_sync_goes_on_after_its_state_was_lost_and_keeps_a_rewritten_file_as_ano
     assert archived(server, "lap-claude-code-shop", "lost-1") == before + b'{"n": "more"}\n'
 
 
+@both_stores
 def test_sync_resumes_after_it_was_killed_in_the_middle(server, machine):
     machine.repository("shop")
     config(machine, "")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from rapidfuzz import fuzz, process
 
 from commonplace.rooms.blackboard import store
 from commonplace.store.database import Row, Tx
@@ -81,6 +80,8 @@ class WordIndex:
 
     def find_similar_words(self, query_word: str, min_score: float) -> dict[str, float]:
         """Return the similar words with their scores."""
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - few servers search a blackboard
+
         if len(self._vocabulary) < len(self.sequences_by_word):
             self._vocabulary = list(self.sequences_by_word)
         matches = process.extract(

@@ -7,15 +7,17 @@ mail; pictures become links, because loading one would tell a foreign server who
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from pydantic import Field
 
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.operation import Reply, operation
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _MAX_PARSED_CHARACTERS: Final = 200_000
 _ALLOWED_SCHEMES: Final = ("https:", "http:", "mailto:")
@@ -31,7 +33,9 @@ class MarkdownTrees(Reply):
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - only the page asks for Markdown, and every start would wait
+
     return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
@@ -58,7 +62,7 @@ def parse_markdown(text: str) -> list[Node]:
     return _build_nodes(_parser().parse(text))
 
 
-def _build_nodes(tokens: Sequence[Token]) -> list[Node]:
+def _build_nodes(tokens: "Sequence[Token]") -> list[Node]:
     """Nest the flat list of opening and closing tokens."""
     top: list[Node] = []
     open_children = [top]
@@ -76,7 +80,7 @@ def _build_nodes(tokens: Sequence[Token]) -> list[Node]:
     return top
 
 
-def _build_leaf(token: Token) -> list[Node]:
+def _build_leaf(token: "Token") -> list[Node]:
     if token.type == "inline":
         return _build_nodes(token.children or [])
     if token.type in ("fence", "code_block"):
@@ -93,7 +97,7 @@ def _build_leaf(token: Token) -> list[Node]:
     return [token.content] if token.content else []
 
 
-def _read_attributes(token: Token) -> dict[str, str]:
+def _read_attributes(token: "Token") -> dict[str, str]:
     if token.type == "link_open":
         address = str(token.attrs.get("href", ""))
         return {"href": address} if _is_safe_address(address) else {}
