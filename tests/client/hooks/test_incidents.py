@@ -257,11 +257,9 @@ async def test_a_working_tree_is_not_removed_under_its_agent(arrive, shop, tmp_p
     assert (ben.name in leaves.denial, (linked / "src/tax.py").read_text()) == (True, TAX)
     assert not (await ann.hook(use_tool(ann, "ExitWorktree", {"action": "keep"}) | there)).denial
     assert not (await ann.hook(use_tool(ann, "ExitWorktree", remove))).denial
-    unused = tmp_path / "shop-unused"
-    git(shop, "worktree", "add", "-q", "-b", "unused", str(unused))
-    (unused / "src/tax.py").write_text(TAX)
-    assert (await ann.run_shell(f"git worktree remove --force {unused}")).code == 0
-    assert not unused.exists()
+    await ben.end()
+    assert (await ann.run_shell(f"git worktree remove --force {linked}")).code == 0
+    assert not linked.exists()
     done = await command(ann, "git", "rescue", "show", "last")
     assert "M src/tax.py" in done.stdout
 

@@ -72,6 +72,23 @@ async def test_a_coming_conflict_names_each_place_and_who_holds_what(near, shop,
     assert "codex holds src/cart.py:10,30" in told
 
 
+@pytest.mark.parametrize("is_told", [True, False], ids=["by its hook", "at the server alone"])
+async def test_a_radar_that_starts_late_does_not_bring_an_ended_session_back(
+    team, near, shop, linked, is_told
+):
+    off = {"COMMONPLACE_HOOKS_RADAR": "off"}
+    ann, ben = near("claude", **off), near("codex", cwd=linked, **off)
+    await ann.start()
+    started = await ben.start()
+    if is_told:
+        await ben.end()
+    else:
+        await team.anyone().call("memory_end_session", session_id=started.session_id, summary="")
+    await look(ben)
+    assert (await ann.run_shell(f"git worktree remove --force {linked}")).code == 0
+    assert not linked.exists()
+
+
 async def test_changes_that_merge_are_not_told(team, near, shop, linked):
     off = {"COMMONPLACE_HOOKS_RADAR": "off"}
     ann, ben = near("claude", **off), near("codex", cwd=linked, **off)

@@ -21,7 +21,7 @@ from commonplace.client.git.checkout import (
 from commonplace.client.git.git_program import GitFailed, ask_git, run_git
 from commonplace.client.hooks import fault_log, leases, prevented
 from commonplace.client.hooks.hook_event import HookEvent
-from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.hooks.hook_run import HookRun, SessionEnded
 from commonplace.client.hooks.hook_settings import read_hook_settings
 from commonplace.client.hooks.hook_state import HookState, list_hook_sessions
 from commonplace.file_region import shorten_path
@@ -45,12 +45,15 @@ def main(words: list[str]) -> int:
     try:
         tool, session, root = words[2:5]
         settings = read_hook_settings()._replace(seconds=_PATIENCE_SECONDS)
-        hook_run = HookRun(tool, HookEvent("after_edit", "radar", session, root), settings)
+        event = HookEvent("after_edit", "radar", session, root)
+        hook_run = HookRun(tool, event, settings, starts_sessions=False)
         try:
             tell_conflicts(hook_run)
             tell_broken_calls(hook_run)
         finally:
             hook_run.state.put_notices(hook_run.context)  # what came with the replies is for the next hook
+    except SessionEnded:
+        return 0
     except Exception as error:  # noqa: BLE001 - the outermost line of a process that nobody watches
         fault_log.log_fault("hook radar", error)
     return 0

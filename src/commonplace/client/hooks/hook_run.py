@@ -37,9 +37,20 @@ _TAG_CHARACTERS = 8
 _MAX_ANCESTORS = 8
 
 
+class SessionEnded(Exception):
+    """The session has ended, and this run starts no other."""
+
+
 class HookRun:
     def __init__(
-        self, tool: str, event: HookEvent, settings: HookSettings, name: str = "", spawned_by: str = ""
+        self,
+        tool: str,
+        event: HookEvent,
+        settings: HookSettings,
+        name: str = "",
+        spawned_by: str = "",
+        *,
+        starts_sessions: bool = True,
     ) -> None:
         self.tool, self.event, self.settings = tool, event, settings
         self.state = HookState(event.session)
@@ -48,7 +59,7 @@ class HookRun:
         self.tag = f"{tool}-{_NOT_NAME.sub('', event.session)[-_TAG_CHARACTERS:]}"
         """Tells this window's leases from those of another window of the same name; ids differ at the end."""
         self._name = name or ("" if spawned_by else os.environ.get("COMMONPLACE_AGENT", ""))
-        self._spawned_by = spawned_by
+        self._spawned_by, self._starts_sessions = spawned_by, starts_sessions
         self._started = time.monotonic()
         self.has_answered = False
         self._connection: HookConnection | None = None
@@ -166,7 +177,12 @@ class HookRun:
         return self.state.load_session() or self.start_session()
 
     def start_session(self, dead: HookSession | None = None) -> HookSession:
-        """Start a session. Of several hooks at once, one starts it and the others use it."""
+        """Start a session. Of several hooks at once, one starts it and the others use it.
+
+        A process in the background starts none: it may come after the agent's end, and nobody would end what it started.
+        """
+        if not self._starts_sessions:
+            raise SessionEnded
         if not self.state.claim_mark(_STARTING_MARK, self._wait_seconds):
             while time.monotonic() < self._deadline and self.state.has_mark(_STARTING_MARK):
                 time.sleep(_POLL_SECONDS)
