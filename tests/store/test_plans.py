@@ -75,10 +75,10 @@ FIRST_DATA = {
     ),
     "backlog_status (project=? AND status=?)": lambda tx: store.count_open_items(tx, ["shop"]),
     "document_flagged": lambda tx: listing.find_documents(
-        tx, "shop", (1, ""), (None,) * 4, listing.NEEDS_LOOK, 10
+        tx, "shop", (1, ""), (None,) * 4, 10, needs_look=True
     ),
     "citation_changed": lambda tx: listing.find_documents(
-        tx, "shop", (1, ""), (None,) * 4, listing.NEEDS_LOOK, 10
+        tx, "shop", (1, ""), (None,) * 4, 10, needs_look=True
     ),
 }
 
@@ -100,3 +100,19 @@ async def test_first_data_of_the_page_come_from_an_index_of_few_rows(
     finally:
         await database.close()
     assert any(f"INDEX {index}" in plan for plan in plans), plans
+
+
+async def test_documents_to_look_at_are_read_by_id_and_not_searched_for(tmp_path: Path, clock: HandClock):
+    database = Sqlite(tmp_path, clock)
+    await migrate(database)
+
+    async def explain(tx: Tx) -> list[str]:
+        explaining = ExplainingTx(tx)
+        await listing.find_documents(explaining, "shop", (1, ""), (None,) * 4, 10, needs_look=True)
+        return explaining.plans
+
+    try:
+        plans = await database.read(explain)
+    finally:
+        await database.close()
+    assert "SEARCH document USING PRIMARY KEY (project=? AND id=?)" in plans
