@@ -1,8 +1,9 @@
 """python -m bench.page_browser: the web page in a headless Chromium on a large project.
 
-For each view: when the shell and when the first data are drawn, counted from the start of the navigation, the CPU time of
-the page's thread until then, which other work on the machine does not change, and long tasks (over 50 ms). Then scrolling through the list of 10,000 items, and what memory does while an hour of
-events (one each second) is sent as fast as the server takes them. Needs a Chromium, as `make browser` does.
+For each view: when the shell and when the first data are drawn, counted from the start of the navigation; CPU time until
+then of the page's thread, of its scripts and of the server, which other work on the machine changes little; requests; long
+tasks (over 50 ms). Then scrolling through the list of 10,000 items, and what memory does while an hour of events (one each
+second) is sent, as fast as the server takes them or one every `--pause` seconds. Needs a Chromium, as `make browser` does.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from bench.http_load import read_cpu_seconds
 from bench.page import open_large_server
 from bench.page_data import PROJECT, PageSizes
 from bench.tables import print_table
@@ -70,8 +72,14 @@ new Promise((done) => {
 """
 
 
-def measure_view(chromium: Chromium, context: str, url: str, rounds: int) -> dict[str, float]:
-    seen = []
+_SEEN = """({ shell: seen.shell, data: seen.data, tasks: seen.tasks.length,
+  nodes: document.querySelectorAll('*').length, requests: performance.getEntriesByType('resource').length,
+  calls: performance.getEntriesByType('resource').filter((e) => e.name.includes('/api/')).length })"""
+
+
+def measure_view(chromium: Chromium, context: str, url: str, pids: list[int], rounds: int) -> dict[str, float]:  # fmt: skip
+    """The medians; the server's CPU time is counted in steps of 10 ms, so it is a mean."""
+    seen, before = [], read_cpu_seconds(pids)
     for _ in range(rounds):
         page = chromium.open_page("about:blank", context)
         page.call("Page.addScriptToEvaluateOnNewDocument", source=_WATCH)
@@ -79,9 +87,11 @@ def measure_view(chromium: Chromium, context: str, url: str, rounds: int) -> dic
         page.goto(url)
         page.wait_for("Boolean(window.seen?.data)")
         metrics = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
-        seen.append({"cpu": 1e3 * metrics["TaskDuration"]} | page.run("({ shell: seen.shell, data: seen.data, tasks: seen.tasks.length, nodes: document.querySelectorAll('*').length })"))  # fmt: skip
+        used = {"cpu": 1e3 * metrics["TaskDuration"], "script": 1e3 * metrics["ScriptDuration"]}
+        seen.append(used | page.run(_SEEN))
         page.close()
-    return {name: statistics.median(each[name] for each in seen) for name in seen[0]}
+    server = 1e3 * (read_cpu_seconds(pids) - before) / rounds
+    return {name: statistics.median(each[name] for each in seen) for name in seen[0]} | {"server": server}
 
 
 def measure_scrolling(chromium: Chromium, context: str, url: str) -> dict[str, Any]:
@@ -101,7 +111,9 @@ def read_memory(page: Page) -> tuple[float, int, int]:
     return metrics["JSHeapUsedSize"] / 1e6, int(metrics["Nodes"]), int(metrics["JSEventListeners"])
 
 
-def measure_memory(chromium: Chromium, context: str, server: Product, events: int) -> list[tuple[int, float, int, int]]:  # fmt: skip
+def measure_memory(
+    chromium: Chromium, context: str, server: Product, events: int, pause: float
+) -> list[tuple[int, float, int, int]]:
     """Memory while agents act: locks, work, messages and items, each an event that the page hears of."""
     page = chromium.open_page(f"{server.url}/?project={PROJECT}", context)
     page.call("Performance.enable")
@@ -113,6 +125,7 @@ def measure_memory(chromium: Chromium, context: str, server: Product, events: in
             time.sleep(2)  # what was sent last is drawn
             rows.append((number, *read_memory(page)))
         _act(server, session, number)
+        time.sleep(pause)
     page.close()
     return rows
 
@@ -127,12 +140,25 @@ def _act(server: Product, session: str, number: int) -> None:
         server.call("memory_update_work", session_id=session, title=f"Round {number}", status="in_progress", files_touched=files)  # fmt: skip
 
 
-def print_views(chromium: Chromium, context: str, server: Product, rounds: int) -> None:
+_COLUMNS = {
+    "shell": "shell ms",
+    "data": "first data ms",
+    "cpu": "page CPU ms",
+    "script": "of it scripts",
+    "server": "server CPU ms",
+    "requests": "requests",
+    "calls": "of them calls",
+    "tasks": "long tasks",
+    "nodes": "nodes",
+}
+
+
+def print_views(chromium: Chromium, context: str, server: Product, pids: list[int], rounds: int) -> None:
     rows = []
     for view, path in VIEWS.items():
-        seen = measure_view(chromium, context, server.url + path, rounds)
-        rows.append((view, *(f"{seen[name]:.0f}" for name in ("shell", "data", "cpu", "tasks", "nodes"))))
-    columns = ("view", "shell ms", "first data ms", "page CPU ms", "long tasks", "nodes")
+        seen = measure_view(chromium, context, server.url + path, pids, rounds)
+        rows.append((view, *(f"{seen[name]:.0f}" for name in _COLUMNS)))
+    columns = ("view", *_COLUMNS.values())
     print_table("Opening a view", columns, rows)
 
 
@@ -146,8 +172,8 @@ def print_scrolling(chromium: Chromium, context: str, server: Product) -> None:
     )
 
 
-def print_memory(chromium: Chromium, context: str, server: Product, events: int) -> None:
-    measured = measure_memory(chromium, context, server, events)
+def print_memory(chromium: Chromium, context: str, server: Product, events: int, pause: float) -> None:
+    measured = measure_memory(chromium, context, server, events, pause)
     rows = [(str(n), f"{heap:.1f}", str(nodes), str(listeners)) for n, heap, nodes, listeners in measured]
     print_table("Memory", ("events", "heap MB", "nodes", "listeners"), rows)
 
@@ -156,17 +182,22 @@ def main() -> None:
     parser = argparse.ArgumentParser("bench.page_browser", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="times that each view is opened")
     parser.add_argument("--events", type=int, default=3600, help="an hour of one event each second")
+    parser.add_argument("--pause", type=float, default=0, help="seconds between two events")
+    parser.add_argument("--only", choices=("views", "scrolling", "memory"), help="measure only this")
     parser.add_argument("--keep", default="", help="folder that keeps the rows for another run")
     arguments = parser.parse_args()
     sizes = PageSizes()
     sized = ", ".join(f"{amount:,} {name}" for name, amount in msgspec.to_builtins(sizes).items())
-    with open_large_server("sqlite", sizes, arguments.keep) as (port, _), start_chromium() as chromium:
+    with open_large_server("sqlite", sizes, arguments.keep) as (port, pids), start_chromium() as chromium:
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {sized}", flush=True)
         server = Product(None, port)  # type: ignore[arg-type] - only its address is used
         context = chromium.open_context()
-        print_views(chromium, context, server, arguments.rounds)
-        print_scrolling(chromium, context, server)
-        print_memory(chromium, context, server, arguments.events)
+        if arguments.only in (None, "views"):
+            print_views(chromium, context, server, pids, arguments.rounds)
+        if arguments.only in (None, "scrolling"):
+            print_scrolling(chromium, context, server)
+        if arguments.only in (None, "memory"):
+            print_memory(chromium, context, server, arguments.events, arguments.pause)
 
 
 if __name__ == "__main__":

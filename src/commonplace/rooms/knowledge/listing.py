@@ -162,7 +162,8 @@ async def _count_facets(tx: Tx, project: str, now: int) -> dict[str, dict[str, i
     classes = ", ".join(f"{expression} as {name}" for name, expression in _CLASSES.items())
     names = ("type", "status", "author", "age", "tags", *_CLASSES)
     counts = " union all ".join(
-        f"select '{name}' as facet, {name} as value, count(*) as n from newest group by {name}" for name in names
+        f"select '{name}' as facet, {name} as value, count(*) as n from newest group by {name}"
+        for name in names
     )
     rows = await tx.all(
         f"with newest as materialized (select type, status, author, tags, {_AGE} as age, {classes}"
