@@ -82,6 +82,7 @@ ARGUMENT_HELP = {
     "memory_get_live_counts.project": _ALL_PROJECTS,
     "memory_get_standup.project": _ALL_PROJECTS,
     "memory_list_transcripts.project": _ALL_PROJECTS,
+    "memory_list_token_use.project": _ALL_PROJECTS,
     "memory_browse_functions.path_pattern": "Only functions whose file or name contains this text.",
     "memory_read_thread.thread_id": "The thread, from memory_list_threads.",
     "memory_create_sign_in_link.agent": "The name of the person, where the caller has no key.",

@@ -16,6 +16,7 @@ from commonplace.session_archive.passages import PassagePiece, SessionPassage
 from commonplace.transcripts import reader
 from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
+from commonplace.transcripts.transcript_state import TokenUse
 from commonplace.transcripts.work_log import LoggedError
 
 STUDY_VERSION = 100 * reader.PARSER_VERSION + 4
@@ -29,6 +30,8 @@ class StudyProgress(msgspec.Struct, array_like=True):
     passages: int = 0
     last_passage: SessionPassage | None = None
     reader: bytes = b""
+    token_use: TokenUse = msgspec.field(default_factory=TokenUse)
+    """Also in the reader's state, which takes longer to decode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
         last.number + 1 if last else before.passages,
         None if last is None or last.is_full else last,
         transcript.encode_state(),
+        transcript.get_token_use(),
     )
     return StudyResult(
         first_line,

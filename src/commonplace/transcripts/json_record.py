@@ -17,6 +17,7 @@ _decode = msgspec.json.Decoder().decode
 _ESCAPED_NUL = b"\\u0000"
 _MAX_DIGITS = 18
 _MAX_COUNT = 10**12
+_MAX_DOLLARS = 1_000_000
 _MAX_EXIT_CODE = 2**31
 _MAX_TIME_CHARACTERS = 40
 _MIN_MILLISECONDS = 10**11
@@ -79,6 +80,11 @@ def text_or_empty(value: Any) -> str:
 def count_or_zero(value: Any) -> int:
     """A plausible count, else 0."""
     return int(value) if isinstance(value, int) and 0 <= value < _MAX_COUNT else 0
+
+
+def parse_dollars(value: Any) -> int:
+    """A plausible amount in millionths of a dollar, else 0."""
+    return round(value * 1_000_000) if isinstance(value, int | float) and 0 <= value < _MAX_DOLLARS else 0
 
 
 def parse_exit_code(value: Any) -> int | None:

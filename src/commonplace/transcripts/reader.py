@@ -14,7 +14,7 @@ from commonplace.transcripts import plain
 from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, remove_boot_echo
 from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.transcript_event import Message, ParsedLine, ToolCall, TranscriptEvent
-from commonplace.transcripts.transcript_state import TranscriptState
+from commonplace.transcripts.transcript_state import TokenUse, TranscriptState
 from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, LoggedError, TouchedFile
 
 PARSER_VERSION = 4
@@ -109,12 +109,16 @@ class TranscriptReader:
             if not line.strip():
                 self._state.lines += 1
                 continue
+            tokens, context = self._state.tokens, self._state.token_use.context_tokens
             parsed = self._parse_line(line if number else line.removeprefix(BOM_UTF8))
             self._state.lines += 1
             if parsed is None:
                 self._state.skipped_lines += 1
                 continue
             self._state.extend_time_span(parsed.at)
+            self._state.count_tokens_of_day(parsed.at or self._state.ended_at, tokens)
+            if parsed.aside:  # A sub-agent has a context of its own.
+                self._state.token_use.context_tokens = context
             if not parsed.aside:
                 self.session_id = find_session_id(line) or self.session_id
             for event in parsed.events:
@@ -131,6 +135,9 @@ class TranscriptReader:
         changed, log.changed_errors = log.changed_errors, {}
         kept = [log.errors[fingerprint] for fingerprint in changed if fingerprint in log.errors]
         return kept, [fingerprint for fingerprint in changed if fingerprint not in log.errors]
+
+    def get_token_use(self) -> TokenUse:
+        return msgspec.structs.replace(self._state.token_use, model=self._state.model)
 
     def build_summary(self) -> TranscriptSummary:
         state, log = self._state, self._state.work_log

@@ -10,6 +10,7 @@ from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.rooms.archives.retention import delete_orphaned_bodies
 from commonplace.rooms.archives.scrub import find_last_backup, scrub_project
 from commonplace.rooms.archives.search import SEARCH_SOURCES
+from commonplace.rooms.archives.token_use import list_token_use
 from commonplace.rooms.archives.transcripts import list_transcript_errors, list_transcripts
 
 ROOM = Room(
@@ -17,7 +18,13 @@ ROOM = Room(
     purpose=__doc__,
     toolset="workspaces",
     operations=(read_session, upload_session, search_sessions),
-    program_operations=(list_transcripts, list_transcript_errors, scrub_project, find_last_backup),
+    program_operations=(
+        list_transcripts,
+        list_transcript_errors,
+        list_token_use,
+        scrub_project,
+        find_last_backup,
+    ),
     borrowed_tools=("list_sessions",),
     chores=(delete_orphaned_bodies, mask_stored_sessions, restudy_sessions),
     finders=FINDERS,

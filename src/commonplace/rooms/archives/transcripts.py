@@ -61,7 +61,7 @@ async def list_transcripts(
     limit: TranscriptLimit = 50,
 ) -> TranscriptPage:
     """List archived sessions of one project, or of all that the caller may see, the latest first."""
-    projects = [call.project] if isinstance(project, str) else await _list_visible_projects(call)
+    projects = await list_projects_of_archives(call, project)
     latest = _LATEST_TIME if until is None else until
     archives = await store.list_archives(call.tx, projects, workspace_id, since or 0, latest, limit)
     return TranscriptPage(
@@ -111,6 +111,9 @@ async def list_transcript_errors(
     )
 
 
-async def _list_visible_projects(call: Call) -> list[str]:
+async def list_projects_of_archives(call: Call, project: object) -> list[str]:
+    """The named project, or every one whose archives the caller may read."""
+    if isinstance(project, str):
+        return [call.project]
     everywhere = ALL_PROJECTS in call.caller.projects
     return await list_all_project_names(call.tx) if everywhere else sorted(call.caller.projects)

@@ -179,7 +179,12 @@ async def _count_facets(tx: Tx, project: str, now: int) -> dict[str, dict[str, i
     for tags, count in counters.pop("tags").items():
         for tag in msgspec.json.decode(tags, type=list[str]):
             counters["tag"][tag] += count
-    return {name: dict(counter.most_common(_MAX_FACET_VALUES)) for name, counter in counters.items()}
+    return {name: _list_most_common(counter) for name, counter in counters.items()}
+
+
+def _list_most_common(counter: Counter[str]) -> dict[str, int]:
+    ordered = sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
+    return dict(ordered[:_MAX_FACET_VALUES])
 
 
 def _build_document(row: Row) -> ListedDocument:

@@ -7,6 +7,7 @@ from commonplace.transcripts.json_record import (
     Record,
     count_or_zero,
     get_nested,
+    parse_dollars,
     parse_exit_code,
     parse_time,
     text_or_empty,
@@ -58,11 +59,10 @@ def _parse_message_facts(record: Record, facts: TranscriptState) -> list[Transcr
     facts.model = text_or_empty(record.get("modelID"))[:100] or facts.model
     identity, tokens = text_or_empty(record.get("id"))[:64], record.get("tokens")
     if isinstance(tokens, dict):
-        cached = count_or_zero(get_nested(tokens, "cache", "read"))
-        facts.add_tokens(
-            identity,
-            TokenCounts(count_or_zero(tokens.get("input")), count_or_zero(tokens.get("output")), cached),
-        )
+        cached, fresh = count_or_zero(get_nested(tokens, "cache", "read")), count_or_zero(tokens.get("input"))
+        cost = parse_dollars(record.get("cost"))
+        facts.add_tokens(identity, TokenCounts(fresh, count_or_zero(tokens.get("output")), cached, cost))
+        facts.set_context(fresh + cached + count_or_zero(get_nested(tokens, "cache", "write")))
     fault = text_or_empty(get_nested(record, "error", "data", "message"))
     return [Message("system", fault)] if fault and facts.remember_key(f"e {identity}") is None else []
 
