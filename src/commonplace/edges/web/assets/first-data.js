@@ -16,7 +16,7 @@ export const knownSession = fetch("/session").then((reply) => reply.json());
 
 /** The arguments must be those of the view's own calls. @type {Record<string, (project: string) => FirstCall[]>} */
 const FIRST_CALLS = {
-  now: (project) => [["memory_get_live_state", { project, limit: 40 }], ["memory_list_events", { project, limit: 100 }]],
+  now: (project) => [["memory_get_live_state", { project, limit: 40 }], ["memory_list_events", { project, limit: 100, ...(query.get("kind") ? { kinds: [query.get("kind")] } : {}) }]],
   work: (project) => [["memory_list_backlog", { project, limit: 100, offset: 0, ...pick("priority", "assigned_to", "tag", "milestone") }]],
   knowledge: (project) => (query.has("q") || tab === "boot" ? [] : [["memory_list_documents", { project, needs_look: tab === "look", ...(query.get("type") ? { memory_type: query.get("type") } : {}), ...pick("status", "tag", "author", "freshness", "trust", "use", "age"), limit: 100, facets: false }]]),
   messages: (project) => (tab === "boards" ? [["list_sessions", { project, active_only: false, limit: 100 }]] : [["memory_list_threads", { project, limit: 100 }], ["memory_list_agents", { project, limit: 200 }]]),

@@ -1,29 +1,30 @@
 // Now: who needs me, what is happening, was anything prevented.
 
-import { each, html, signal } from "./dom.js";
+import { each, html } from "./dom.js";
 import { groupFiles, showMap } from "./file-map.js";
-import { age, avatar, count, describe, sayPrevented, time, who, words } from "./format.js";
+import { age, avatar, count, sayPrevented, time, who, words } from "./format.js";
 import { icon } from "./icons.js";
 import { counts, overview, whole } from "./overview.js";
 import { showRequest, without } from "./requests.js";
-import { call, copy, go, link, paused, project, route, tick, write } from "./state.js";
+import { copy, link, project, route, tick, write } from "./state.js";
+import { showStream, stream } from "./stream.js";
+import { loadTokenUse, showTotalUse, showUse } from "./token-use.js";
 import { isTutorialOpen, showTutorial } from "./tutorial.js";
-import { drawn, empty, loaded, resource, select } from "./view.js";
+import { drawn, loaded, whenIdle } from "./view.js";
 
-const STREAM_EVENTS = 100;
 const QUIET_MILLISECONDS = 5 * 60 * 1000;
 // More than a screen shows, and few enough that a large team is drawn at once.
 const FIRST_ROWS = { needs: 25, agents: 40, files: 40 };
 
-const stream = resource(async () => (await call("memory_list_events", { project: project(), limit: STREAM_EVENTS })).events);
-const isHovered = signal(false);
-/** @type {import("./dom.js").Signal<any[] | null>} */ const held = signal(null);
 const overviewSource = { get data() { return overview.data; }, get error() { return overview.data ? null : overview.error; } };
 
 /** @type {import("./view.js").View} */
 export const view = {
   title: "Now",
-  load: () => Promise.all([overview.load(), stream.load()]),
+  load(events) {
+    whenIdle(() => void loadTokenUse(events));
+    return Promise.all([overview.load(), stream.load()]);
+  },
   show,
 };
 
@@ -43,7 +44,7 @@ function showRest(list, total) {
 function show() {
   void tick.value;
   return loaded(overviewSource, (now) => {
-    const isNew = isTutorialOpen(now, stream.data);
+    const isNew = isTutorialOpen(now, route.value.query.has("kind") ? null : stream.data?.events ?? null);
     return html`
     <div class="now">
       <div class="now-main">
@@ -52,9 +53,9 @@ function show() {
             ? html`<ul class="needs">${each(drawn(firstRows("needs", now.needs_you), 1 / 2), (need) => `${need.kind}${need.id}`, (need) => (need.request ? showRequest(need) : showNeed(need)))}</ul>${showRest("needs", now.counts.needs_you + now.counts.idle)}`
             : html`<p class="calm">${icon("check")} Nobody is waiting for you.</p>`}</div>
         </section>
-        ${isNew ? showTutorial(now, stream.data ?? []) : ""}
+        ${isNew ? showTutorial(now, stream.data?.events ?? []) : ""}
         ${isNew && !now.agents.length ? "" : html`
-        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.counts.agents || ""}</span></h2>
+        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.counts.agents || ""}</span>${showTotalUse()}</h2>
           ${now.agents.length
             ? html`<ul class="cards">${each(drawn(firstRows("agents", now.agents), 1 / 2), (agent) => agent.project + agent.session, showAgent)}</ul>${showRest("agents", now.counts.agents)}`
             : html`<p class="calm">No agent is working. The next session appears here by itself.</p>`}
@@ -132,6 +133,7 @@ function showAgent(agent) {
       ${project() === "*" ? html`<span class="chip">${agent.project}</span>` : ""}
       ${agent.branch ? html`<span class="chip" title="branch">${icon("branch")}${agent.branch}</span>` : ""}
       ${agent.holds?.length ? html`<span class="chip" title="${agent.holds.join("\n")}">${icon("lock")}${count(agent.holds.length, "file")}</span>` : ""}
+      ${showUse(agent)}
       ${agent.is_subagent ? html`<span class="chip">sub-agent</span>` : ""}
       ${agent.tmux_target ? html`<button class="chip" title="Copy the command that shows its terminal" onclick=${() => copy(`tmux attach -t ${agent.tmux_target}`)}>tmux ${agent.tmux_target}</button>` : ""}
     </footer>
@@ -152,57 +154,4 @@ function showFiles(now) {
   if (!now.files.length) return "";
   return html`<section aria-labelledby="files"><h2 id="files">Touched files <span class="count">${now.counts.files}</span></h2>
     ${showMap(groupFiles(drawn(firstRows("files", now.files), 1 / 2), now.prevented))}${showRest("files", now.counts.files)}</section>`;
-}
-
-// The stream
-
-/** Acts of one agent in a row are one group. @param {any[]} events */
-function groupEvents(events) {
-  /** @type {{key: string, actor: string, project: string, events: any[]}[]} */ const groups = [];
-  for (const event of events) {
-    const last = groups.at(-1);
-    if (last && last.actor === event.actor && last.project === event.project) last.events.push(event);
-    else groups.push({ key: "", actor: event.actor ?? "", project: event.project, events: [event] });
-  }
-  for (const group of groups) group.key = `${group.project}${group.events.at(-1).n}`;
-  return groups;
-}
-
-/** @param {boolean} on */
-function hover(on) {
-  isHovered.value = on;
-  held.value = on ? stream.data : null;
-}
-
-function showStream() {
-  const kind = route.value.query.get("kind") ?? "";
-  const source = { get data() { return held.value ?? stream.data; }, error: stream.error };
-  return html`<aside class="stream" aria-label="Live stream" onmouseenter=${() => hover(true)} onmouseleave=${() => hover(false)}>
-    <h2>Stream ${paused.value || isHovered.value ? html`<span class="chip">${icon("pause")}${paused.value ? "paused" : "held"}</span>` : ""}
-      <span class="push">${select("Kind of event", kind, [["", "everything"], ...kinds(stream.data ?? [])], (value) => go("now", { kind: value }, { keep: true, replace: true }))}</span></h2>
-    ${loaded(source, (events) => {
-      const shown = kind ? events.filter((/** @type {any} */ event) => event.kind === kind) : events;
-      return shown.length
-        ? html`<ol>${each(drawn(groupEvents(shown)), (group) => group.key, showGroup)}</ol>`
-        : empty("Quiet", "What agents do appears here as it happens.");
-    })}
-  </aside>`;
-}
-
-/** @param {any[]} events @returns {[string, string][]} */
-function kinds(events) {
-  return [...new Set(events.map((event) => event.kind))].sort().map((kind) => [kind, words(kind)]);
-}
-
-/** @param {{actor: string, project: string, events: any[]}} group */
-function showGroup(group) {
-  /** @type {Map<string, number>} */ const tally = new Map();
-  for (const event of group.events) tally.set(event.kind, (tally.get(event.kind) ?? 0) + 1);
-  const latest = group.events[0];
-  return html`<li class="group">
-    ${avatar(group.actor || "?")}
-    <div><b>${group.actor || "the server"}</b> <span class="muted">${time(latest.at)}</span>
-      <div>${each(tally, ([kind]) => kind, ([kind, n]) => html`<span class="act">${n > 1 ? html`<b>${n}×</b> ` : ""}${words(kind)}</span>`)}</div>
-      ${describe(latest) ? html`<div class="muted clip">${describe(latest)}</div>` : ""}</div>
-  </li>`;
 }
