@@ -1,14 +1,13 @@
 """A day of a team, for screenshots: eight agents on a shop, as the page shows them at the end of the afternoon."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from page_stage import PROJECT, TRANSCRIPT, WORKSPACE, PageStage
+from page_stage import PROJECT, TRANSCRIPT, PageStage
+from page_transcripts import write_claude_transcript, write_codex_transcript
 
 Items = dict[str, str]
+CODEX_TRANSCRIPT = "6f1c2d3e-0000-4000-8000-000000000002"
 AGENTS = {
     "claude-checkout": ("VAT per line in the checkout", "feature/vat-per-line"),
     "codex-invoices": ("Invoices as PDF/A with the new template", "feature/invoice-pdf"),
@@ -244,8 +243,14 @@ class TeamDay:
 
     def _upload(self) -> None:
         self.wait(30)
-        token = self.stage.call("register_workspace", machine="laptop", tool="claude", project=PROJECT, rotate=True)["write_token"]  # fmt: skip
-        self.stage.call("upload_session", workspace_id=WORKSPACE, write_token=token, session_id=TRANSCRIPT, content=write_transcript())  # fmt: skip
+        sessions = self.stage.sessions
+        for tool, session, content in (
+            ("claude", TRANSCRIPT, write_claude_transcript(sessions["claude-checkout"])),
+            ("codex", CODEX_TRANSCRIPT, write_codex_transcript(sessions["codex-invoices"])),
+        ):
+            made = self.stage.call("register_workspace", machine="laptop", tool=tool, project=PROJECT, rotate=True)  # fmt: skip
+            place = {"workspace_id": made["workspace_id"], "write_token": made["write_token"]}
+            self.stage.call("upload_session", **place, session_id=session, content=content)
 
     def _end(self) -> None:
         for minutes, agent in ((6, "opencode-docs"), (3, "gemini-search"), (2, "claude-review"), (1, "claude-infra"), (0.6, "claude-checkout")):  # fmt: skip
@@ -270,34 +275,3 @@ class TeamDay:
             bound = {"agent": agent} if agent else {}
             self.stage.call("memory_admin", action="create_key", name=name, role=role, projects=projects, expires_in_days=90, **bound)  # fmt: skip
         self.wait(0)
-
-
-def write_transcript() -> str:
-    """A session of Claude Code with tools, an error and what overcame it."""
-    lines: list[dict[str, Any]] = []
-    began = datetime.now(UTC) - timedelta(minutes=95)
-
-    def say(kind: str, content: Any) -> None:
-        at = (began + timedelta(seconds=40 * len(lines))).isoformat().replace("+00:00", "Z")
-        message = {"role": kind, "content": content, "model": "claude-opus-4-6", "id": f"m{len(lines)}"}
-        lines.append({"type": kind, "timestamp": at, "cwd": "/home/eve/shop", "gitBranch": "feature/vat-per-line", "message": message})  # fmt: skip
-
-    def use(tool: str, given: dict[str, str], output: str, *, failed: bool = False) -> None:
-        name = f"t{len(lines)}"
-        say("assistant", [{"type": "tool_use", "id": name, "name": tool, "input": given}])
-        say("user", [{"type": "tool_result", "tool_use_id": name, "content": output, "is_error": failed}])
-
-    say("user", "VAT must be rounded per line. Start with a test that fails.")
-    say("assistant", [{"type": "text", "text": "I look at how the cart sums its lines first."}])
-    use("Read", {"file_path": "/home/eve/shop/src/cart.py"}, "def total(self):\n    return round(sum(...))")
-    use("Write", {"file_path": "/home/eve/shop/tests/test_vat.py"}, "ok")
-    failed = "E   ModuleNotFoundError: No module named 'babel'\n1 error in 0.31s"
-    use("Bash", {"command": "python -m pytest -q tests/test_vat.py"}, failed, failed=True)
-    say("assistant", [{"type": "text", "text": "Babel is missing in the environment of the tests; it belongs to the extra `tax`."}])  # fmt: skip
-    use("Bash", {"command": "uv sync --extra tax"}, "Installed 1 package in 12ms\n + babel==2.17.0")
-    use("Bash", {"command": "python -m pytest -q tests/test_vat.py"}, "1 failed, 3 passed in 0.42s\nE   assert 1190 == 1191", failed=True)  # fmt: skip
-    use("Edit", {"file_path": "/home/eve/shop/src/tax/vat.py"}, "ok")
-    use("Edit", {"file_path": "/home/eve/shop/src/cart.py"}, "ok")
-    use("Bash", {"command": "python -m pytest -q tests/test_vat.py"}, "4 passed in 0.40s")
-    say("assistant", [{"type": "text", "text": "Lines are rounded half to even now and the total is their sum. Four tests pass."}])  # fmt: skip
-    return "".join(json.dumps(line) + "\n" for line in lines)

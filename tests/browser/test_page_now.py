@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from chromium import Chromium
 from page_stage import PROJECT, WORKSPACE, open_stage
+from page_transcripts import begin_session
 
 from patience import wait_until
 
@@ -53,8 +54,11 @@ def test_stream_filters_what_was_before_too(chromium: Chromium, tmp_path):
 
 def write_transcript(session: str) -> str:
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    begun = f"You are the agent ann in the project {PROJECT} of Commonplace, the shared memory of this team's agents (tools memory_*). Your session is already started; its session_id for these tools: {session}\nThe state of the project now, as memory_start_session returned it:\n{{}}"
-    attachment = {"type": "hook_additional_context", "content": [begun], "hookEvent": "SessionStart"}
+    attachment = {
+        "type": "hook_additional_context",
+        "content": [begin_session("ann", session)],
+        "hookEvent": "SessionStart",
+    }
     usage = {"input_tokens": 1200, "output_tokens": 300, "cache_read_input_tokens": 82_500}
     message = {"role": "assistant", "id": "m1", "model": "claude-opus-4-6", "usage": usage, "content": [{"type": "text", "text": "Done."}]}  # fmt: skip
     lines = [

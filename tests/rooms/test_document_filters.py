@@ -62,3 +62,10 @@ async def test_list_documents_counts_each_class(team: Team):
         "use": {"never": 3, "used": 1},
         "age": {"week": 3, "quarter": 1},
     }
+
+
+async def test_list_documents_counts_among_those_that_need_a_look(team: Team):
+    await _store_all(team)
+    page = await team.anyone(EVE).list_documents(project="shop", needs_look=True)
+    assert sorted(row["title"] for row in page["documents"]) == ["changed", "suspicious"]
+    assert page["facets"]["freshness"] == {"changed": 1, "uncited": 1}

@@ -94,7 +94,7 @@ export function sayPrevented(row) {
 /** What an event is about, in a few words. @param {any} event */
 export function describe(event) {
   const body = event.body ?? {};
-  const texts = [body.title, body.what, body.task, body.subject, body.name, ...(body.files ?? []).slice(0, 3), body.status && words(String(body.status)), body.agent !== event.actor && body.agent].filter(Boolean);
+  const texts = [body.title, body.what, body.task, body.subject, body.name, body.request_kind && words(String(body.request_kind)), ...(body.files ?? []).slice(0, 3), body.status && words(String(body.status)), body.agent !== event.actor && body.agent].filter(Boolean);
   return texts.slice(0, 2).join(" · ");
 }
 

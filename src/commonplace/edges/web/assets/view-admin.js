@@ -52,6 +52,20 @@ async function createKey(event) {
   void keys.load();
 }
 
+/** The key whose button was pressed once. */
+const revoking = signal("");
+
+/** What cannot be undone is asked twice. @param {any} key */
+async function revoke(key) {
+  if (revoking.current !== key.id) {
+    revoking.value = key.id;
+    return;
+  }
+  revoking.value = "";
+  await write("memory_admin", { action: "revoke_key", name: key.id }, { done: `${key.name} is revoked.` });
+  void keys.load();
+}
+
 function showKeys() {
   return html`
     ${made.value ? html`<div class="secret" role="alert"><p><b>${made.value.name}</b> is made. Its secret is shown only now:</p><div class="command"><code>${made.value.key}</code><button class="icon-button" aria-label="Copy the key" onclick=${() => copy(made.current.key)}>${icon("copy")}</button></div><p class="muted">${made.value.warning ?? ""}</p><button class="button" onclick=${() => (made.value = null)}>I have stored it</button></div>` : ""}
@@ -63,9 +77,9 @@ function showKeys() {
       <label>Days <input name="expires_in_days" type="number" min="1" max="3650" placeholder="90"></label>
       <button class="button primary">Create key</button></form>` : html`<p class="calm">Keys are off: every program on this machine may call the server. To turn them on: <code>commonplace key create --name NAME --role owner</code>, then <code>commonplace serve --auth on</code>.</p>`}
     ${loaded(keys, (data) => (data.keys.length ? html`<div class="table" role="list">${each(data.keys, (key) => key.id, (key) => html`
-      <div class="table-row ${key.revoked_at || key.expired ? "quiet" : ""}" role="listitem" data-row tabindex="-1"><b class="name clip">${key.name}</b><span class="chip">${key.role}</span><span class="muted clip grow">${(key.projects ?? []).join(", ") || "no project"}${key.agent ? ` · as ${key.agent}` : ""}</span>
-        <span class="muted">${key.last_used_at ? html`used ${time(key.last_used_at)}` : "never used"}</span><span class="muted">${key.revoked_at ? "revoked" : key.expired ? "expired" : key.expires_at ? `until ${key.expires_at.slice(0, 10)}` : ""}</span>
-        ${key.revoked_at ? "" : html`<button class="button" onclick=${() => write("memory_admin", { action: "revoke_key", name: key.id }, { done: `${key.name} is revoked.` }).then(() => keys.load())}>Revoke</button>`}</div>`)}</div>` : empty("No keys", "A key is made here and shown once.")))}`;
+      <div class="table-row key ${key.revoked_at || key.expired ? "quiet" : ""}" role="listitem" data-row tabindex="-1"><b class="name clip">${key.name}</b><span class="chip">${key.role}</span><span class="muted clip grow">${(key.projects ?? []).join(", ") || "no project"}${key.agent ? ` · as ${key.agent}` : ""}</span>
+        <span class="muted used">${key.last_used_at ? html`used ${time(key.last_used_at)}` : "never used"}</span><span class="muted until">${key.revoked_at ? "revoked" : key.expired ? "expired" : key.expires_at ? `until ${key.expires_at.slice(0, 10)}` : ""}</span>
+        ${key.revoked_at ? "" : html`<button class="button ${revoking.value === key.id ? "danger" : ""}" onclick=${() => revoke(key)} onblur=${() => (revoking.value = "")}>${revoking.value === key.id ? "Revoke for good" : "Revoke"}</button>`}</div>`)}</div>` : empty("No keys", "A key is made here and shown once.")))}`;
 }
 
 // Guidelines

@@ -40,7 +40,7 @@ const documents = resource(async () => {
   return first;
 });
 /** Counted after the documents are there: counting takes longer than listing. */
-const facets = resource(async () => (await call("memory_list_documents", { project: oneProject(), limit: 1 })).facets);
+const facets = resource(async () => (await call("memory_list_documents", { project: oneProject(), needs_look: route.current.query.get("tab") === "look", limit: 1 })).facets);
 const results = resource(async () => {
   const query = route.current.query;
   const asked = query.get("q");

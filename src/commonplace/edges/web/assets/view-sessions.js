@@ -96,7 +96,7 @@ function showPage({ chat, errors, summary }) {
   const known = transcripts.data?.transcripts.find((/** @type {any} */ row) => row.session_id === route.value.query.get("session"));
   const atLine = new Map(errors.map((/** @type {any} */ error) => [error.line, error]));
   return html`<header class="mail-head"><button class="icon-button only-phone" aria-label="Back" onclick=${() => go("sessions", { session: "" }, { keep: true })}>${icon("arrow")}</button><h2 class="clip">${summary.title || route.value.query.get("session")}</h2>
-      <span class="muted push">${summary.tool} · ${summary.started_at ? exact(summary.started_at) : ""}</span></header>
+      <span class="muted push transcript-facts">${summary.tool} · ${summary.started_at ? exact(summary.started_at) : ""}</span></header>
     <div class="with-margin"><div class="grow">
     ${chat.offset > 0 ? html`<button class="button more" onclick=${() => go("sessions", { line: String(Math.max(0, chat.offset - PAGE_LINES + LINES_BEFORE_HIT)) }, { keep: true })}>Earlier lines</button>` : ""}
     <ol class="bubbles transcript">${each(chat.messages, (message, ) => `${message.line} ${message.role} ${message.text?.length}`, (message) => showTurn(message, String(message.line) === hit, atLine.get(message.line)))}</ol>
@@ -114,7 +114,7 @@ function showTurn(message, isHit, error) {
     requestAnimationFrame(() => element.scrollIntoView({ block: "center" }));
   };
   const facts = html`${message.at ? html`<time datetime="${message.at}">${clock(message.at)}</time>` : ""}<button class="linklike" title="Copy the address of this line" onclick=${() => copyLine(message.line)}>line ${message.line}</button>`;
-  const note = error ? html`<span class="chip warn">${icon("warn")}error${error.fixed_line ? `, overcome at line ${error.fixed_line}` : ""}</span>` : "";
+  const note = error ? html`<span class="chip warn">${icon("warn")}${error.fixed_line ? html`<span class="wide-only">error, overcome at</span> ` : "error"}${error.fixed_line ? `line ${error.fixed_line}` : ""}</span>` : "";
   const named = `${isTool ? "tool" : message.role} ${isHit ? "is-hit" : ""} ${message.role === "error" ? "is-error" : ""}`;
   if (isTool)
     return html`<li class="turn role-${named}" ref=${bring}><details ?open=${isHit}><summary><b>${message.tool ?? message.name ?? words(message.role)}</b> <span class="clip grow">${firstLine(message.text)}</span>${note}</summary>${text}</details><span class="turn-facts muted">${facts}</span></li>`;
