@@ -4,7 +4,6 @@ from typing import TypeVar
 
 import msgspec
 
-from commonplace.clock import DAY
 from commonplace.transcripts.boot_echo import remove_boot_echo
 from commonplace.transcripts.work_log import WorkLog
 
@@ -13,6 +12,7 @@ _TITLE_CHARACTERS = 200
 _MAX_REMEMBERED_KEYS = 128
 _MAX_TOOLS = 200
 _MAX_DAYS = 7
+_DAY_MICROSECONDS = 24 * 3600 * 1_000_000
 
 Value = TypeVar("Value")
 
@@ -98,7 +98,7 @@ class TranscriptState(msgspec.Struct, array_like=True):
         if at is None or self.tokens == before:
             return
         days = self.token_use.by_day
-        day = at // DAY
+        day = at // _DAY_MICROSECONDS
         days[day] = days.get(day, TokenCounts()) + (self.tokens - before)
         while len(days) > _MAX_DAYS:
             del days[min(days)]
