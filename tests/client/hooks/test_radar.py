@@ -73,9 +73,7 @@ async def test_a_coming_conflict_names_each_place_and_who_holds_what(near, shop,
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["by its hook", "at the server alone"])
-async def test_a_radar_that_starts_late_does_not_bring_an_ended_session_back(
-    team, near, shop, linked, is_told
-):
+async def test_a_radar_that_starts_late_does_not_bring_an_ended_session_back(team, near, linked, is_told):
     off = {"COMMONPLACE_HOOKS_RADAR": "off"}
     ann, ben = near("claude", **off), near("codex", cwd=linked, **off)
     await ann.start()
