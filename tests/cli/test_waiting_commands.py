@@ -95,6 +95,17 @@ def test_answer_takes_the_words_of_each_question(team: Team):
     assert team.read_answer(request_id)["answers"] == ["lite", "5432"]
 
 
+def test_answer_finds_a_named_request_of_another_project_than_the_folders(
+    team: Team, person: Path, monkeypatch: pytest.MonkeyPatch
+):
+    request_id = team.report()
+    elsewhere = person.parent / "elsewhere"
+    (elsewhere / ".git").mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    assert main(["answer", request_id, "allow"]) == 0
+    assert team.read_answer(request_id)["decision"] == "allow"
+
+
 @pytest.mark.usefixtures("person")
 def test_answer_does_not_run_in_the_shell_of_an_agent(team: Team, monkeypatch, capsys):
     request_id = team.report()

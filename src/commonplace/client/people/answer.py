@@ -26,7 +26,8 @@ _DECISIONS = {
 
 def run(arguments: argparse.Namespace, call: CallOperation) -> int:
     _require_person()
-    project = choose_project(arguments)
+    # Whoever names a request means that one, whatever the folder.
+    project = arguments.project if arguments.id else choose_project(arguments)
     requests = call("memory_list_requests", {"project": project} if project else {})["requests"]
     if arguments.id:
         return _answer_one(arguments, call, _find_request(requests, arguments.id))

@@ -10,7 +10,10 @@ from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.store.database import Row
 
-_HINT = "Answer on the page (`commonplace open`), with `commonplace answer`, or with a key of a person (`key create --person`)."
+_HINT = (
+    "Answer on the page (`commonplace open`), with `commonplace answer` on the server's machine (`--data DIR` names its data"
+    " folder), or with a key of a person (`key create --person`)."
+)
 
 
 def is_person(caller: Caller) -> bool:
