@@ -1,7 +1,7 @@
 """Idempotency keys: a write that is sent again with the same key is carried out once and answered the same.
 
 A client sends a key as the argument `idempotency_key`, as the header `Idempotency-Key` or in `_meta`. It belongs to the
-caller, the operation and the project. `call.py` claims it in the transaction of the call, so a refused call leaves
+caller, who it acts as, the operation and the project. `call.py` claims it in the transaction of the call, so a refused call leaves
 nothing, and a duplicate that runs at the same time waits for the first one, on every replica.
 
 Answers can hold secrets, such as a session id. They are stored encrypted with the key itself, of which the store has
@@ -25,7 +25,8 @@ from commonplace.store.database import Tx
 
 KEPT_MICROSECONDS: Final = DAY
 _ARGUMENT: Final = "idempotency_key"
-_MAX_KEY_CHARACTERS: Final = 200
+_ACTOR_ARGUMENTS: Final = ("agent_id", "sender")
+_MAX_KEY_CHARACTERS: Final = 100
 _SALT_BYTES: Final = 16
 _CLAIM: Final = (
     "insert into idempotency (project, id, at, fingerprint, answer) values ($1, $2, $3, $4, $5)"
@@ -91,15 +92,16 @@ class RequestKey:
 def take_request_key(
     operation: Operation, given: Mapping[str, Any], caller: Caller
 ) -> tuple[Mapping[str, Any], RequestKey | None]:
-    """The arguments without the key, and the key. An operation that declares the argument has its own rule for it."""
-    key: Any = caller.idempotency_key
-    if _ARGUMENT in given and _ARGUMENT not in operation.argument_model.model_fields:
+    """The arguments without the key, and the key."""
+    key: Any = caller.idempotency_key or None
+    if _ARGUMENT in given:
         key = given[_ARGUMENT]
         given = {name: value for name, value in given.items() if name != _ARGUMENT}
-    if not operation.writes or key in ("", None):
+    if not operation.writes or key is None:
         return given, None
     _require_valid_key(key)
-    scope = (caller.key, caller.agent or "", operation.name, key)
+    actor = [given.get(name) for name in (operation.session_argument, *_ACTOR_ARGUMENTS)]
+    scope = (caller.key, caller.agent or "", *actor, operation.name, key)
     return given, RequestKey(
         _hash("id", scope).hex(),
         _hash("arguments", (*scope, caller.session, given)).hex(),
@@ -108,7 +110,7 @@ def take_request_key(
 
 
 def _require_valid_key(key: Any) -> None:
-    if not isinstance(key, str) or len(key) > _MAX_KEY_CHARACTERS or not key.isprintable():
+    if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY_CHARACTERS or not key.isprintable():
         raise errors.Invalid(
             f"An idempotency key is a text of 1 to {_MAX_KEY_CHARACTERS} printable characters.",
             hint="Send a random one, such as a UUID.",

@@ -130,3 +130,27 @@ async def test_readonly_view_narrows_what_any_key_may_do(tmp_path: Path, clock: 
         for path in ("/mcp", "/mcp/readonly", "/mcp/x/work/readonly"):
             _, reply = await wire.post(path, message, headers)
             assert reply["error"]["code"] == -32602
+
+
+async def test_a_tool_beyond_the_role_of_a_key_is_refused_over_mcp_and_the_refusal_is_audited(
+    tmp_path: Path, clock: Any
+):
+    act = next(param.values[2] for param in ACTS if param.values[0] == "memory_store")
+    async with wired(tmp_path / "data", clock) as (stage, wire):
+        key, session = await stage.present(act, next(cases(act)), "readonly")
+        headers = {
+            "authorization": f"Bearer {key.secret}", "mcp-protocol-version": "2026-07-28",
+            "mcp-method": "tools/call", "mcp-name": "memory_store",
+        }  # fmt: skip
+        arguments_sent = session | {"title": "a", "content": "b", "memory_type": "adr"}
+        params = {"name": "memory_store", "arguments": arguments_sent, "_meta": META}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        _, reply = await wire.post("/mcp", message, headers)
+        rows = await stage.calls.database.read(
+            lambda tx: tx.all(
+                "select outcome from audit where operation = 'memory_store' and key_id = $1", key.caller.key
+            )
+        )
+    assert reply["result"]["isError"]
+    assert json.loads(reply["result"]["content"][0]["text"])["error"] == "forbidden"
+    assert [row["outcome"] for row in rows] == ["forbidden"]

@@ -122,7 +122,7 @@ async def test_notices_of_a_lost_answer_are_in_the_repeated_one(team):
     assert await alice.add_backlog_item(title="pay", idempotency_key=KEY) == lost
 
 
-@pytest.mark.parametrize("key", ["x" * 201, 7, "a\nb"])
+@pytest.mark.parametrize("key", ["x" * 101, "", 7, "a\nb"])
 async def test_what_is_no_key_is_refused(team, key):
     alice = await team.agent("alice")
     with pytest.raises(errors.Invalid, match="idempotency key"):

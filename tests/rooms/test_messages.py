@@ -306,25 +306,23 @@ async def test_send_message_of_the_same_text_by_or_to_another_is_another_message
     assert (await carol.get_messages())["count"] == 4
 
 
-async def test_send_message_with_the_same_key_is_one_message_for_ever(team, clock):
+async def test_send_message_with_the_same_key_is_one_message(team, clock):
     alice, bob = await _start_agents(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello", idempotency_key="k")
-    await bob.update_message_status(message_id=first["message_id"], status="completed")
-    clock.advance(days=89)
-    await delete_old_rows(team.calls)
-    again = await alice.send_message(to_instance="bob", message="hello again", idempotency_key="k")
-    assert again == first | {"duplicate": True, "live_subscribers": 0}
+    clock.advance(minutes=10)
+    assert await alice.send_message(to_instance="bob", message="hello", idempotency_key="k") == first
+    with pytest.raises(errors.Conflict, match="other arguments"):
+        await alice.send_message(to_instance="bob", message="hello again", idempotency_key="k")
     other = await bob.send_message(to_instance="alice", message="mine", idempotency_key="k")
-    assert "duplicate" not in other
+    assert other["message_id"] != first["message_id"]
+    assert (await bob.get_messages())["count"] == 1
 
 
 async def test_send_message_concurrently_with_one_key_is_one_message(team):
     alice, bob = await _start_agents(team, "alice", "bob")
-    sent = await asyncio.gather(
-        *(alice.send_message(to_instance="bob", message=f"{n}", idempotency_key="k") for n in range(10))
-    )
-    assert len({reply["message_id"] for reply in sent}) == 1
-    assert sum("duplicate" not in reply for reply in sent) == 1
+    mail = {"to_instance": "bob", "message": "hello", "idempotency_key": "k"}
+    sent = await asyncio.gather(*(alice.send_message(**mail) for _ in range(10)))
+    assert all(reply == sent[0] for reply in sent)
     assert (await bob.get_messages())["count"] == 1
 
 

@@ -43,7 +43,7 @@ async def add_message(
     visibility: Visibility = "public",
     message_type: model.BlackboardMessageType = "agent_response",
     parent_message_id: model.BlackboardMessageId | None = None,
-    idempotency_key: model.MessageIdempotencyKey | None = None,
+    idempotency_key: model.MessageIdempotencyKey | None = None,  # noqa: ARG001 - `idempotency.py` takes it
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
     """Post on a blackboard: add a message, comment in shared discussion. private: only you; agent_only: own
@@ -54,12 +54,7 @@ async def add_message(
     draft = _draft_message(call, row, reader, content, metadata, visibility)
     return await _add_drafted_message(
         call,
-        replace(
-            draft,
-            message_type=message_type,
-            parent=parent["id"] if parent else "",
-            idempotency_key=idempotency_key,
-        ),
+        replace(draft, message_type=message_type, parent=parent["id"] if parent else ""),
     )
 
 
@@ -102,15 +97,6 @@ def _draft_message(
 
 
 async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> model.AddedMessage:
-    if draft.idempotency_key:
-        await store.lock_session(call.tx, draft.project, draft.session)
-        if earlier := await store.find_duplicate_message(call.tx, draft):
-            return model.AddedMessage(
-                message_id=earlier["id"],
-                sequence=earlier["sequence"],
-                timestamp=iso_exact(earlier["at"]),
-                duplicate=True,
-            )
     idle_since = model.idle_cutoff(call.now, call.settings)
     sequence = await store.allocate_sequence(call.tx, draft.project, draft.session, idle_since, call.now)
     if sequence is None:

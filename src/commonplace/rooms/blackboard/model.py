@@ -29,7 +29,8 @@ Purpose = Annotated[str, Field(min_length=1, max_length=2000)]
 MessageContent = Annotated[str, Field(min_length=1, max_length=100_000)]
 ClosingSummary = Annotated[str, Field(max_length=20_000)]
 ContextQuery = Annotated[str, Field(min_length=1, max_length=500)]
-MessageIdempotencyKey = Annotated[str, Field(min_length=1, max_length=200)]
+MessageIdempotencyKey = Annotated[str, Field(min_length=1, max_length=100)]
+"""`idempotency.py` takes it before the operation runs."""
 FuzzyThreshold = Annotated[float, Field(ge=0, le=100)]
 MessageLimit = Annotated[int, Field(ge=1, le=1000)]
 ResultLimit = Annotated[int, Field(ge=1, le=100)]
@@ -144,7 +145,6 @@ class AddedMessage(Reply):
     sequence: int
     timestamp: str
     visible_to: str = ""
-    duplicate: bool = False
     unread: list[UnreadPost] = []
     """The first posts of others that the author had not read."""
     read_with: str = ""

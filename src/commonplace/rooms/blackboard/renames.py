@@ -27,7 +27,7 @@ async def _lock_boards_of_sender(tx: Tx, project: str, sender: str) -> list[str]
 
 
 async def _rename_messages(tx: Tx, project: str, boards: list[str], rename: AgentRename) -> None:
-    """An idempotency key that both names used stays with the known name."""
+    """An idempotency key, stored by an earlier version, that both names used stays with the known name."""
     own = "project = $1 and session = any($2) and owner = $3"
     await tx.run(
         f"update context_message set idempotency_key = null where {own} and idempotency_key is not null"

@@ -66,7 +66,6 @@ class BlackboardDraft:
     metadata: str
     at: int
     parent: str = ""
-    idempotency_key: str | None = None
 
 
 async def find_project_of_session(tx: Tx, session_id: str) -> str | None:
@@ -191,15 +190,6 @@ async def count_messages_by_sender(
     return counts
 
 
-async def lock_session(tx: Tx, project: str, session_id: str) -> None:
-    """Row-lock this session until commit."""
-    await tx.run(
-        "update context_session set last_sequence = last_sequence where project = $1 and id = $2",
-        project,
-        session_id,
-    )
-
-
 async def allocate_sequence(tx: Tx, project: str, session_id: str, idle_since: int, now: int) -> int | None:
     """Return the next sequence number, or None if the session is closed. The row lock prevents gaps."""
     row = await tx.one(
@@ -213,23 +203,11 @@ async def allocate_sequence(tx: Tx, project: str, session_id: str, idle_since: i
     return row["last_sequence"] if row else None
 
 
-async def find_duplicate_message(tx: Tx, draft: BlackboardDraft) -> Row | None:
-    return await tx.one(
-        "select id, sequence, at from context_message"
-        " where project = $1 and session = $2 and owner = $3"
-        " and idempotency_key is not null and idempotency_key = $4",
-        draft.project,
-        draft.session,
-        draft.owner,
-        draft.idempotency_key,
-    )
-
-
 async def insert_message(tx: Tx, draft: BlackboardDraft, sequence: int) -> None:
     await tx.run(
         "insert into context_message (project, session, sequence, id, audience, sender, owner, key_id, message_type,"
-        " mark, content, metadata, size, parent, replies, idempotency_key, at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16)",
+        " mark, content, metadata, size, parent, replies, at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15)",
         draft.project,
         draft.session,
         sequence,
@@ -244,7 +222,6 @@ async def insert_message(tx: Tx, draft: BlackboardDraft, sequence: int) -> None:
         draft.metadata,
         len(draft.content) + len(draft.metadata),
         draft.parent,
-        draft.idempotency_key,
         draft.at,
     )
     await tx.run(

@@ -32,7 +32,8 @@ RecipientName = Annotated[str, Field(max_length=64, pattern=r"^(\*|@admins|\w[\w
 MessageBody = Annotated[str, Field(min_length=1, max_length=50_000)]
 MessageSubject = Annotated[str, Field(max_length=200)]
 MessageNote = Annotated[str, Field(max_length=2000)]
-IdempotencyKey = Annotated[str, Field(min_length=1, max_length=200)]
+IdempotencyKey = Annotated[str, Field(min_length=1, max_length=100)]
+"""`idempotency.py` takes it before the operation runs."""
 InboxCursor = Annotated[str, Field(max_length=60)]
 InboxLimit = Annotated[int, Field(ge=1, le=100)]
 WaitSeconds = Annotated[int, Field(ge=0, le=50)]
@@ -53,7 +54,6 @@ class MessageDraft(msgspec.Struct, frozen=True):
     priority: MessagePriority
     category: MessageCategory
     require_human: bool
-    idempotency_key: str | None
     reply_to: str = ""
     thread: str = ""
     chain_depth: int = 0

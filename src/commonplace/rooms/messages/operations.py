@@ -58,10 +58,7 @@ async def send_message(
         priority=priority,
         category=category,
         require_human=require_human,
-        idempotency_key=idempotency_key,
     )
-    if idempotency_key and (first := await sending.find_message_by_idempotency_key(call.tx, draft)):
-        return await _answer_duplicate(call, first)
     return await _send_draft(call, await _join_thread(call, draft, in_response_to or reply_to))
 
 

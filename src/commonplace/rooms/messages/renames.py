@@ -62,7 +62,7 @@ async def _move_deliveries(tx: Tx, rename: AgentRename) -> Sequence[Row]:
 
 
 async def _move_sent_messages(tx: Tx, rename: AgentRename) -> Sequence[Row]:
-    """What it sent, to any project; an idempotency key that both names used stays with the known name."""
+    """What it sent, to any project; an idempotency key, stored by an earlier version, that both names used stays with the known one."""
     projects = await list_all_project_names(tx)
     sent = "project = any($1) and sender_project = $2 and sender = $3"
     await tx.run(

@@ -13,19 +13,6 @@ from commonplace.store.database import Row, Statement, Tx, Value
 _PENDING = MESSAGE_STATUSES.index("pending")
 
 
-def _statement_by_idempotency_key(draft: MessageDraft) -> Statement:
-    return (
-        (
-            f"select {MESSAGE_COLUMNS} from message where project = $1 and sender_project = $2 and sender = $3"
-            " and idempotency_key = $4"
-        ),
-        draft.project,
-        draft.sender_project,
-        draft.sender,
-        draft.idempotency_key,
-    )
-
-
 def _duplicate_statement(draft: MessageDraft, since: int) -> Statement:
     return (
         (
@@ -36,10 +23,6 @@ def _duplicate_statement(draft: MessageDraft, since: int) -> Statement:
         draft.fingerprint,
         since,
     )
-
-
-async def find_message_by_idempotency_key(tx: Tx, draft: MessageDraft) -> Row | None:
-    return await tx.one(*_statement_by_idempotency_key(draft))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +50,6 @@ async def expect_no_duplicate(tx: Tx, draft: MessageDraft, since: int) -> None:
     """Nobody sent the same since it was looked for; sending in the project is locked until commit."""
     await lock_project_at_end(tx, draft.project, "message")
     await tx.expect_no_row(*_duplicate_statement(draft, since))
-    if draft.idempotency_key:
-        await tx.expect_no_row(*_statement_by_idempotency_key(draft))
 
 
 async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], now: int) -> Row:
@@ -90,7 +71,6 @@ async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], now
         "require_human": int(draft.require_human),
         "recipients": len(agents),
         "fingerprint": draft.fingerprint,
-        "idempotency_key": draft.idempotency_key,
         "created_at": now,
     }
     placeholders = ", ".join(f"${position}" for position in range(1, len(row) + 1))

@@ -290,7 +290,7 @@ async def count_delivered_messages(tx: Tx, project: str, before: int) -> int:
 async def delete_delivered_messages(tx: Tx, project: str, before: int, limit: int) -> list[str]:
     """Delete messages without deliveries; return the ids of those that are gone or empty.
 
-    A message with an idempotency key keeps its row without the body, so that the key stays valid.
+    A message that an earlier version stored with an idempotency key keeps its row without the body.
     """
     some = f"id in (select id from message where project = $1 and {_WITHOUT_DELIVERY} limit $3)"
     deleted = await tx.all(

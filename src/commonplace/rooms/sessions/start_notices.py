@@ -52,5 +52,4 @@ def _draft_registration_mail(call: Call, agent: ResolvedAgent, text: str) -> Mes
         priority="normal",
         category="task",
         require_human=False,
-        idempotency_key=None,
     )
