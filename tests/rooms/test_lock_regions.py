@@ -67,16 +67,17 @@ async def test_the_conflict_names_lines_and_symbol(team):
     await ann.lock_files(files=[f"cart.py:10-12,40+{OLD}#Cart.total"], reason="rounding")
     (conflict,) = (await ben.lock_files(files=[f"cart.py:11{NEW}"]))["conflicts"]
     assert (conflict["file"], conflict["lock"]) == ("cart.py", "cart.py:10-12,40+")
-    assert (conflict["symbol"], conflict["bases"]) == ("Cart.total", [OLD[1:]])
+    assert conflict["region"] == {"from": 10, "to": 40, "lines": "10-12,40+", "symbol": "Cart.total"}
+    assert conflict["bases"] == [OLD[1:]]
 
 
 async def test_get_locks_shows_regions_with_their_symbol(team):
     ann, ben = await team.agent("ann"), await team.agent("ben")
     await ann.lock_files(files=[f"cart.py:10-12{OLD}{TREE}#Cart.total", "tax.py#rate"])
     listed = (await ben.get_locks())["locks"]
-    assert {(lock["file"], lock.get("lines", ""), lock.get("symbol", "")) for lock in listed} == {
-        ("cart.py", "10-12", "Cart.total"),
-        ("tax.py", "", "rate"),
+    assert {lock["file"]: lock["region"] for lock in listed} == {
+        "cart.py": {"from": 10, "to": 12, "symbol": "Cart.total"},
+        "tax.py": {"symbol": "rate"},
     }
     assert not (await ben.get_locks(path_pattern=f"cart.py:20{OLD}"))["locks"]
     assert (await ben.get_locks(path_pattern="cart.py"))["locks"]
@@ -90,7 +91,7 @@ async def test_regions_of_one_agent_become_one_lock(team):
     assert second["token"] > first["token"]
     assert inside["token"] == second["token"]
     (own,) = (await ann.get_locks())["your_locks"]
-    assert (own["lines"], own["reason"]) == ("10-12,30", "rounding")
+    assert (own["region"]["lines"], own["reason"]) == ("10-12,30", "rounding")
 
 
 async def test_a_file_lock_gives_its_regions(team):
@@ -123,7 +124,7 @@ async def test_a_waiter_is_told_when_its_lines_are_free(team):
     ann, ben = await team.agent("ann"), await team.agent("ben")
     await ann.lock_files(files=[f"cart.py:10-12{OLD}"])
     await ben.lock_files(files=[f"cart.py:12-20{OLD}"])
-    assert (await ann.get_locks())["wanted_by"][0]["lines"] == "12-20"
+    assert (await ann.get_locks())["wanted_by"][0]["region"] == {"from": 12, "to": 20}
     await ann.unlock_files(files=["cart.py"])
     notices = (await ben.heartbeat())["_notice"]
     assert any(f"cart.py:12-20{OLD} is free now" in notice for notice in notices)

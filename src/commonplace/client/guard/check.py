@@ -122,7 +122,7 @@ def _has_own_lines(hook_run: HookRun, file: ChangedFile, located: leases.Located
     if file.path not in located:
         return False
     locks = hook_run.call_in_session("memory_get_locks", path_pattern=file.path).get("locks", [])
-    has_lines = any(lock["held_by"] == file.agent and lock.get("lines") for lock in locks)
+    has_lines = any(lock["held_by"] == file.agent and "from" in lock.get("region", {}) for lock in locks)
     return has_lines and not leases.list_conflicts(hook_run, [file.path], located)
 
 

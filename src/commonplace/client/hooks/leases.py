@@ -54,8 +54,12 @@ def _list_conflicts_of_file(
 
 def name_lock(lock: dict[str, Any]) -> str:
     """What is locked: the file, or its lines, or its symbol."""
-    file, lines, symbol = (str(lock.get(name, "")) for name in ("file", "lines", "symbol"))
-    return f"{file}:{lines}" if lines else f"{file}#{symbol}" if symbol else file
+    file, region = str(lock["file"]), lock.get("region", {})
+    first, last = region.get("from"), region.get("to")
+    lines = region.get("lines") or (first if first == last else f"{first}-{last}")
+    if lines:
+        return f"{file}:{lines}"
+    return f"{file}#{region['symbol']}" if region.get("symbol") else file
 
 
 def acquire_leases(
@@ -236,7 +240,8 @@ def _format_coverage(conflict: LeaseConflict) -> str:
     file, region = split_region(leased)
     if region is None or file != conflict["file"]:
         return f" (by its lease on {leased})" if leased != conflict["file"] else ""
-    symbol = f"in {conflict['symbol']}" if conflict.get("symbol") else ""
+    name = conflict.get("region", {}).get("symbol")
+    symbol = f"in {name}" if name else ""
     lines = f"lines {region.lines} as committed" if region.lines else ""
     wanted = shorten_path(str(conflict.get("wanted", ""))).removeprefix(f"{file}:")
     yours = f"; yours are {wanted}" if region.lines and ":" in str(conflict.get("wanted", "")) else ""

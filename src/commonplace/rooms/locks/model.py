@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
+import msgspec
 from pydantic import Field
 
 from commonplace.clock import iso
-from commonplace.file_region import split_region
+from commonplace.file_region import FileRegion, split_region
 from commonplace.operation import Reply
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.store.database import Row
@@ -21,36 +22,48 @@ LeaseMinutes = Annotated[int, Field(ge=1, le=240)]
 LockWaitSeconds = Annotated[int, Field(ge=0, le=60)]
 
 
+class LockedRegion(Reply):
+    """The part of a file that is locked: the lines `from` to `to`, or a symbol by its name."""
+
+    first: int | None = msgspec.field(name="from", default=None)
+    to: int | None = None
+    lines: str = ""
+    """The lines, if they are not one range; `40+` is what is inserted after line 40."""
+    symbol: str = ""
+
+    @classmethod
+    def from_region(cls, region: FileRegion | None) -> "LockedRegion | None":
+        if region is None:
+            return None
+        spans = next(iter(region.spans_by_base.values()), ())
+        is_range = len(spans) == 1 and spans[0].start < spans[0].end
+        return cls(
+            first=min(span.start + (span.start < span.end) for span in spans) if spans else None,
+            to=max(span.end for span in spans) if spans else None,
+            lines="" if is_range else region.lines,
+            symbol=", ".join(region.symbols),
+        )
+
+
 class LockGrant(Reply):
     file: str
     token: int
     expires_at: str
-    lines: str = ""
-    """Those of the file that are locked; all if empty. `40+` is what is inserted after line 40."""
-    symbol: str = ""
+    region: LockedRegion | None = None
 
     @classmethod
     def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "LockGrant":
         return cls(
             file=lease.file,
-            lines=_show_lines(lease),
-            symbol=_show_symbol(lease),
+            region=LockedRegion.from_region(lease.region),
             token=lease.token,
             expires_at=moment.show_time(lease.expires_at),
         )
 
 
-def _show_lines(lease: Lease) -> str:
-    return lease.region.lines if lease.region else ""
-
-
 def _show_bases(lease: Lease, request: LockRequest | None) -> list[str]:
     is_asked = request is not None and request.region is not None and request.region.bases
     return lease.region.bases if lease.region and is_asked else []
-
-
-def _show_symbol(lease: Lease) -> str:
-    return ", ".join(lease.region.symbols) if lease.region else ""
 
 
 class LockConflict(Reply):
@@ -68,7 +81,7 @@ class LockConflict(Reply):
     stale: bool
     mode: str
     lock: str = ""
-    symbol: str = ""
+    region: LockedRegion | None = None
     bases: list[str] = []
 
     @classmethod
@@ -77,7 +90,7 @@ class LockConflict(Reply):
     ) -> "LockConflict":
         return cls(
             file=request.file,
-            symbol=_show_symbol(lease),
+            region=LockedRegion.from_region(lease.region),
             bases=_show_bases(lease, request),
             held_by=lease.agent,
             project=project,
@@ -133,8 +146,7 @@ class Lock(Reply):
     expires_at: str
     stale: bool
     mode: str
-    lines: str = ""
-    symbol: str = ""
+    region: LockedRegion | None = None
     bases: list[str] = []
     """The versions that its lines are known in, for a client that asked about lines of a version."""
 
@@ -142,8 +154,7 @@ class Lock(Reply):
     def from_lease(cls, lease: Lease, moment: LeaseMoment, request: LockRequest | None = None) -> "Lock":
         return cls(
             file=lease.file,
-            lines=_show_lines(lease),
-            symbol=_show_symbol(lease),
+            region=LockedRegion.from_region(lease.region),
             bases=_show_bases(lease, request),
             held_by=lease.agent,
             since=moment.show_time(lease.granted_at),
@@ -161,15 +172,13 @@ class OwnLock(Reply):
     reason: str
     expires_at: str
     mode: str
-    lines: str = ""
-    symbol: str = ""
+    region: LockedRegion | None = None
 
     @classmethod
     def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "OwnLock":
         return cls(
             file=lease.file,
-            lines=_show_lines(lease),
-            symbol=_show_symbol(lease),
+            region=LockedRegion.from_region(lease.region),
             token=lease.token,
             since=moment.show_time(lease.granted_at),
             reason=lease.reason,
@@ -184,16 +193,14 @@ class LockWaiter(Reply):
     file: str
     agent: str
     since: str
-    lines: str = ""
-    symbol: str = ""
+    region: LockedRegion | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "LockWaiter":
         file, region = split_region(row["path"])
         return cls(
             file=file,
-            lines=region.lines if region else "",
-            symbol=", ".join(region.symbols) if region else "",
+            region=LockedRegion.from_region(region),
             agent=row["agent"],
             since=iso(row["at"]),
         )
