@@ -129,7 +129,9 @@ FOREIGN_PAGES = {
     "an image": {"Sec-Fetch-Site": "cross-site"},
     "an image of another port": {"Sec-Fetch-Site": "same-site"},
     "a lie about the site": {"Origin": OWN, "Sec-Fetch-Site": "cross-site"},
+    "a frame": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
 }
+FOLLOWED_LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 
 
 @pytest.mark.parametrize("page", FOREIGN_PAGES.values(), ids=FOREIGN_PAGES)
@@ -143,6 +145,29 @@ def test_page_of_another_origin_reaches_nothing(server: product.Product, page: d
     ):
         status, reply, _ = server.request(method, path, b"{}", headers | {"Content-Type": "application/json"})
         assert (status, json.loads(reply)["error"]) == (403, "foreign_origin")
+
+
+@pytest.mark.parametrize("path", ["/", "/work?project=shop", "/docs", "/docs/", "/docs/guides/locks"])
+def test_link_of_another_site_opens_a_page(server: product.Product, path: str):
+    status, body, _ = server.request("GET", path, headers=FOLLOWED_LINK)
+    assert (status, body[:15]) == (200, b"<!doctype html>")
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/metrics", "/events?project=shop"])
+def test_link_of_another_site_opens_nothing_but_pages(server: product.Product, path: str):
+    assert server.request("GET", path, headers=FOLLOWED_LINK)[0] == 403
+
+
+def test_host_that_is_not_allowed_is_named(server: product.Product):
+    status, body, _ = server.request("GET", "/health", headers={"Host": "memory.example:8443"})
+    assert (status, json.loads(body)) == (
+        421,
+        {
+            "error": "foreign_origin",
+            "message": "The host 'memory.example:8443' is not allowed.",
+            "hint": "The operator can allow it with --allowed-hosts memory.example:8443",
+        },
+    )
 
 
 def test_own_page_may_call(server: product.Product):

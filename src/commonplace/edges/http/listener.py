@@ -26,6 +26,7 @@ _HEAD_SECONDS = 10.0
 _HEAD_BYTES = 32 * 1024
 _HEAD_FIELDS = 100
 _KEEP_ALIVE_SECONDS = 75
+_MALFORMED_HINT = "Use http://, not https://, and percent-encode the address, such as b%C3%BCro."
 MAX_REQUESTS_PER_TURN = 32
 _PROBE_PATHS = frozenset({"/live", "/ready", "/health"})
 
@@ -102,7 +103,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse in the one shape of refusals; what was sent before an answer began is not repeated."""
-        refusal = self._refusal or MalformedRequest(msg or None)
+        refusal = self._refusal or MalformedRequest(msg or None, hint=_MALFORMED_HINT)
         self.transport.write(encode_refusal(refusal))
         self.transport.close()
 

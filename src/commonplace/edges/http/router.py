@@ -44,6 +44,8 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _MAX_ORIGIN_CHARACTERS: Final = 500
 # What a browser says of a request that a page of this server, or the person, made; programs say nothing.
 _OWN_SITES: Final = frozenset({"", "same-origin", "none"})
+# What a browser sends when a person follows a link; a frame, an image or a script sends something else.
+_LINK_HEADERS: Final = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 _ORIGIN_HINT: Final = "The operator can allow more with --allowed-hosts and --allowed-origins."
 # Of two such headers a proxy may believe the first and this server the last.
 _SINGLE_HEADERS: Final = frozenset({"host", "origin", "authorization", "content-length"})
@@ -101,12 +103,17 @@ class HttpApplication:
                 await response.send_refusal(InternalError())
 
     async def _answer_request(self, request: Request, response: Response) -> None:
-        require_allowed_origin(request.headers, self._allowed_hosts, self._allowed_origins)
+        is_safe = request.method in _SAFE_METHODS
+        public = self._find_public(request.path) if is_safe else self._public_posts.get(request.path)
+        require_allowed_origin(
+            request.headers,
+            self._allowed_hosts,
+            self._allowed_origins,
+            may_be_linked=is_safe and public is not None,
+        )
         if request.repeated_headers and (repeated := _SINGLE_HEADERS & request.repeated_headers):
             raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
         self._rate_limits.require_address(request.address)
-        is_safe = request.method in _SAFE_METHODS
-        public = self._public.get(request.path) if is_safe else self._public_posts.get(request.path)
         if public is not None and (is_safe or request.method == "POST"):
             await public(request, response)
             return
@@ -115,6 +122,10 @@ class HttpApplication:
         )
         self._rate_limits.require_key(request.caller.key)
         await self._find_route(request)(request, response)
+
+    def _find_public(self, path: str) -> Route | None:
+        """A page is also found with a slash at its end, as people type it."""
+        return self._public.get(path) or self._public.get(path.rstrip("/"))
 
     def _find_route(self, request: Request) -> Route:
         methods = self._routes.get(request.path) or self._find_family(request.path)
@@ -161,19 +172,31 @@ def _describe_request(request: Request) -> dict[str, Any]:
 
 
 def require_allowed_origin(
-    headers: Mapping[str, str], allowed_hosts: frozenset[str], allowed_origins: frozenset[str]
+    headers: Mapping[str, str],
+    allowed_hosts: frozenset[str],
+    allowed_origins: frozenset[str],
+    *,
+    may_be_linked: bool = False,
 ) -> None:
     """Raise ForeignHost or ForeignOrigin unless both headers are allowed.
 
     A host is allowed by its name (then with any port) or by `name:port`; "*" allows every host. An origin is allowed
     if it is this server's own, by the same name and port that the request went to, or if it is listed. A page of
     another port of this machine is foreign. Programs send no Origin and may pass; a browser that sends none, as for
-    an image, tells in Sec-Fetch-Site where the request comes from.
+    an image, tells in Sec-Fetch-Site where the request comes from. `may_be_linked`: a person may follow a link of
+    another site to it, such as one in a chat.
     """
     host, origin, site = headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site", "")
     if len(host) + len(origin or "") + len(site) > _MAX_ORIGIN_CHARACTERS:
         raise ForeignOrigin(hint=_ORIGIN_HINT)
+    if may_be_linked and _LINK_HEADERS.items() <= headers.items():
+        site = "none"  # the person went there, as if the address had been typed
     refusal = _find_refusal(host, origin, site, allowed_hosts, allowed_origins)
+    if refusal is ForeignHost and not host:
+        raise ForeignHost("The request has no Host header.", hint="Send the header Host.")
+    if refusal is ForeignHost:
+        hint = f"The operator can allow it with --allowed-hosts {host}"
+        raise ForeignHost(f"The host '{host}' is not allowed.", hint=hint)
     if refusal is not None:
         raise refusal(hint=_ORIGIN_HINT)
 
