@@ -17,10 +17,14 @@ from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 # Models are not shown the bounds of texts, which cost tokens and are explained by the refusal; programs get them.
 _TEXT_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "pattern"})
-# Fencing tokens are presented by hooks and the guard, and `in_response_to` is another name of `reply_to`.
+# Fencing tokens are presented by hooks and the guard, `in_response_to` is another name of `reply_to`, `get_messages` another
+# of get_context, and `agent_id` is for programs without a session.
 _PROGRAM_ARGUMENTS = frozenset(
     {"memory_update_work.token", "memory_end_session.token", "memory_send_message.in_response_to"}
+    | {f"get_messages.{name}" for name in ("offset", "include_private", "visibility_filter", "sender")}
+    | {f"get_messages.{name}" for name in ("since", "until", "max_tokens")}
 )
+_PROGRAM_ARGUMENT_NAMES = frozenset({"agent_id"})
 _OBVIOUS_MINIMUM = 1
 _ENDLESS = 20_000
 _LONG_LIST_ITEMS = 20
@@ -70,7 +74,7 @@ def tool_definition(tool: Tool) -> dict[str, Any]:
     shown = {
         name: kind
         for name, kind in schema["properties"].items()
-        if f"{tool.name}.{name}" not in _PROGRAM_ARGUMENTS
+        if name not in _PROGRAM_ARGUMENT_NAMES and f"{tool.name}.{name}" not in _PROGRAM_ARGUMENTS
     }
     return {
         "name": tool.name,

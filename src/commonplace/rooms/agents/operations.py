@@ -89,7 +89,7 @@ async def list_agents(
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> AgentRoster:
-    """Who is on the team: list, find registered, available agents (members, teammates) by name, role,
+    """Who is on the team, belongs: list, find registered, available agents (members, teammates) by name, role,
     responsibilities, expertise."""
     since = call.now - SESSION_LIVE_MICROSECONDS
     rows = await store.search_agents(call.tx, call.project, query or "", since, limit)

@@ -83,7 +83,7 @@ async def list_backlog(
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
     """List, show, search tasks (todo, tickets, issues, bugs; kanban board, backlog overview), open or
-    finished: find work to do next, most urgent, pending, ready, unblocked, unassigned (nobody owns), by tag,
+    finished: find work to do, pick up next, most urgent, pending, ready, unblocked, unassigned (nobody owns), by tag,
     assigned to me, on my plate."""
     all_projects = isinstance(project, AllProjects)
     filters = BacklogFilters(

@@ -175,7 +175,7 @@ async def read_context(
     max_tokens: model.ContextTokens | None = None,
     agent_id: AgentId | None = None,
 ) -> model.MessagePage:
-    """Read a blackboard (discussion): its latest messages in order, posted since; poll new entries with
+    """Read a blackboard (discussion): its latest messages, posts in order, posted since; poll new entries with
     after=next_after. max_tokens picks the best.
     """
     asks_private = include_private or visibility_filter == "private"

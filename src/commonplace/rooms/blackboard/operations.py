@@ -35,7 +35,7 @@ async def create_session(
     project: str | None = None,
     agent_id: AgentId | None = None,
 ) -> model.CreatedBlackboard:
-    """Create (start) a blackboard: shared place for brainstorm, group chat, discussion or conversation of
+    """Create (start) a blackboard: shared place (room) for brainstorm, group chat, discussion or conversation of
     several agents on some piece of work. Share its session_id."""
     reader = await identify_reader(call, agent_id)
     call.project = project or default_session_project(call)

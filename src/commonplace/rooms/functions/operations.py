@@ -125,7 +125,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.FunctionLimit = 5,
 ) -> model.FunctionSearchReply:
-    """Find (search for) existing function, helper, utility, code: reuse instead of writing a duplicate."""
+    """Find (search for) function, helper, utility, code that we already have: reuse instead of writing a duplicate."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find_entries(

@@ -121,7 +121,7 @@ async def get_active_work(
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
     """Who is working on what: status board of team's current activity, what everybody (other agents, people)
-    is doing, up to; recent work (today, last day), agents blocked or waiting, signals."""
+    is doing, up to, busy; recent work (today, last day), agents blocked or waiting, signals."""
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
