@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIN := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links
 ARGS ?=
 EXTRAS ?=
-# Five test processes compile the same files: what the first one compiled serves the others.
+# Several test processes compile the same files: what the first one compiled serves the others.
 unexport PYTHONDONTWRITEBYTECODE
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
@@ -49,7 +49,7 @@ test: develop ## lint, types and all tests, on SQLite and PostgreSQL
 	$(MAKE) -j 2 check all-tests
 
 all-tests: develop
-	$(BIN)/python -m pytest -n 5 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 docs: setup ## regenerate docs/operations, the tool snapshots and the manifests of plugins
 	$(BIN)/python -m commonplace.edges.docs
@@ -68,14 +68,15 @@ faults: develop ## kill -9, lost power, broken databases, networks and clocks, w
 ifneq ($(LONG),)
 	cd tests/faults && PYTHONPATH=.:..:../.. ../../$(BIN)/python -m nemesis.campaign $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 else
-	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/client/hooks/test_hook_remote.py --long $(ARGS)
+	$(BIN)/python -m pytest -n 0 tests/faults tests/rooms/test_lock_machine.py tests/search/test_visibility.py tests/client/hooks/test_hook_remote.py --long $(ARGS)
 endif
 
 soak: develop ## thirty agents for SECONDS (3600): do memory, descriptors, threads, log or p99 grow?
 	cd tests/faults && PYTHONPATH=.:..:../.. ../../$(BIN)/python -m nemesis.soak --seconds $(or $(SECONDS),3600) $(ARGS)
 
-fuzz: develop ## random input on every surface for SECONDS (600); FUZZ_SEED=n repeats a run
+fuzz: develop ## random input on every surface for SECONDS (600), then new examples for the tests of properties; FUZZ_SEED=n repeats a run
 	$(BIN)/python -m pytest -n 0 -s tests/fuzz --fuzz-seconds $(or $(SECONDS),600) $(ARGS)
+	$(BIN)/python -m pytest -n 0 -m hypothesis --long $(ARGS)
 
 incidents: develop ## what agents did to each other in one clone, replayed with real hooks and git
 	$(BIN)/python -m pytest -n 0 tests/client/hooks/test_incidents.py tests/client/hooks/test_hostile_lines.py tests/client/hooks/test_ordinary_sessions.py tests/client/hooks/test_edit_pairs.py --long $(ARGS)

@@ -17,7 +17,7 @@ from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
-from selection import AGENT_PROGRAMS_FOLDER, FOLDERS_WITH_PROCESSES, is_quick, no_processes  # noqa: F401 - a fixture
+from selection import AGENT_PROGRAMS_FOLDER, FOLDERS_LEFT_OUT, is_quick, no_processes  # noqa: F401 - a fixture
 from team import HandClock, Team, Template, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
@@ -45,7 +45,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Do not even import what --quick leaves out as a whole, nor the real agent programs without --agents."""
     if collection_path == AGENT_PROGRAMS_FOLDER and not config.getoption("--agents"):
         return True
-    return True if config.getoption("--quick") and collection_path in FOLDERS_WITH_PROCESSES else None
+    return True if config.getoption("--quick") and collection_path in FOLDERS_LEFT_OUT else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

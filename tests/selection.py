@@ -1,7 +1,7 @@
 """Which tests `make quick` runs: SQLite only, no processes, nothing slow.
 
-A test is left out by its marker (`slow`, `processes`), by the PostgreSQL that it uses, or since its module
-starts processes. A test that is selected and starts a process after all fails: mark it `processes`.
+A test is left out by its folder, by its marker (`slow`, `processes`), by the PostgreSQL that it uses, or since its
+module starts processes. A test that is selected and starts a process after all fails: mark it `processes`.
 """
 
 import subprocess
@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 HERE = Path(__file__).parent
-FOLDERS_WITH_PROCESSES = [
-    HERE / name for name in ("browser", "conformance", "faults", "client/hooks", "client/sync")
+FOLDERS_LEFT_OUT = [
+    HERE / name for name in ("backup", "browser", "conformance", "faults", "client/hooks", "client/sync")
 ]
 AGENT_PROGRAMS_FOLDER = HERE / "agents"
 MODULES_WITH_PROCESSES = ("product", "subprocess")

@@ -111,6 +111,7 @@ def test_commits_that_explain_themselves_become_notes(tmp_path: Path):
     )
 
 
+@pytest.mark.processes
 def test_everything_reads_the_notes_of_every_repository_that_transcripts_name(
     user: User, repository: Path, capsys: pytest.CaptureFixture[str]
 ):

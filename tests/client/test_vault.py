@@ -9,6 +9,8 @@ from user import User
 
 from commonplace.client.vault.vault_file import UnfitFile, read_vault_file, replace_file
 
+pytestmark = pytest.mark.slow
+
 DEPLOY = "Restart the workers before the web server, or jobs are lost.\n"
 
 

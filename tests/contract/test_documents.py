@@ -77,6 +77,7 @@ def _mark_room(room: Room) -> Any:
     return pytest.param(room, id=room.name, marks=marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [_mark_room(room) for room in CATALOGUE.rooms])
 async def test_room_page_shows_what_each_operation_answers(runner: CallRunner, room: Room, tmp_path: Path):
     with register_sample_database(tmp_path / "shop.db"):

@@ -244,6 +244,7 @@ async def _tell_story(team: Team) -> EchoStory:
 
 
 @on_sqlite
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "action", "operation"),
     [pytest.param(*case, id=".".join(filter(None, case[:2]))) for case in _write_operations()],

@@ -26,6 +26,8 @@ from commonplace.store.database import Database
 from patience import PATIENCE_SECONDS
 from team import HandClock, Team
 
+pytestmark = pytest.mark.slow
+
 THREE_FRAMES = random_lines(2 * FRAME_BYTES + 77_000)
 
 

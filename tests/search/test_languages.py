@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.search import bundled_model
 from commonplace.search.model_choice import LANGUAGE_MODEL_NAME
+
+pytestmark = pytest.mark.slow
 
 POOL = "The connection pool closes idle database connections after ten minutes."
 GERMAN = "Warum werden ungenutzte Verbindungen zur Datenbank getrennt?"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from user import User
 
+pytestmark = pytest.mark.slow
+
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force", "--no-schedule")
 PROGRAM = str(Path(sys.executable).with_name("commonplace"))
 MOVED_PROGRAM = "/opt/old folder/bin/commonplace"
