@@ -16,10 +16,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from commonplace import errors
+from commonplace.edges.http.known_heads import MAX_WHOLE_BYTES, KnownHeads, WholeRequest, split_whole_request
 from commonplace.edges.http.refusals import HeadTooLarge, MalformedRequest
+from commonplace.edges.http.request import REQUEST_HEAD, WHOLE_BODY, RequestHead
 from commonplace.edges.http.response import WHOLE_ANSWERS, encode_refusal
 
 _HEAD_SECONDS = 10.0
@@ -68,9 +70,51 @@ class BoundedHeadProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _pending_bytes = 0
     _is_in_head = False
+    _is_in_message = False
     _refusal: errors.Refusal | None = None
 
     def data_received(self, data: bytes) -> None:
+        """Start a request that is whole and has a known head; all others go through the parser."""
+        is_first = not self._is_in_message and (self.cycle is None or self.cycle.response_complete)
+        whole = split_whole_request(data) if is_first and len(data) <= MAX_WHOLE_BYTES else None
+        if whole is None:
+            self._parse(data)
+        elif (scope := self._known_heads.find_scope(whole.head)) is not None:
+            self._start_whole_request(scope, whole)
+        else:
+            self._parse(data)
+            if not self.transport.is_closing() and not self._is_in_message:
+                self._known_heads.remember(whole.head, self.scope)
+
+    def _start_whole_request(self, scope: dict[str, Any], whole: WholeRequest) -> None:
+        if self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        if REQUEST_HEAD not in scope:
+            scope[REQUEST_HEAD] = RequestHead(scope)
+        self.scope = scope = scope.copy()  # type: ignore[assignment]
+        self.cycle = cycle = RequestResponseCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=True,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        scope["extensions"] = {
+            WHOLE_ANSWERS: partial(_write_whole_answer, cycle),
+            WHOLE_BODY: whole.body,
+            REQUEST_HEAD: scope[REQUEST_HEAD],
+        }
+        self._turns.start(self.loop, partial(super()._start_asgi_task, cycle, self.app))
+
+    def _parse(self, data: bytes) -> None:
         for start in range(0, len(data), _HEAD_BYTES):
             if self.transport.is_closing():
                 return
@@ -99,6 +143,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._pending_bytes = 0
+        self._is_in_message = False
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -109,6 +154,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
+        self._known_heads = KnownHeads()
         self._turns = _turns_by_loop.setdefault(self.loop, RequestTurns())
         self._start_head_timer()
 
@@ -117,7 +163,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        self._is_in_head = True
+        self._is_in_head = self._is_in_message = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:

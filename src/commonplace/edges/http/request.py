@@ -32,14 +32,51 @@ _LARGE_BODIES_AT_ONCE: Final = 2
 _SHORT_BODY_BYTES: Final = 64 * 1024
 # Possessive, and the closing quote optional: linear even on a string that never ends.
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NO_EXTENSIONS: Final[Mapping[str, Any]] = {}
 _INT64: Final = range(-(2**63), 2**63)
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
+REQUEST_HEAD: Final = "commonplace.head"
+"""The extension of ASGI by which the listener gives a head that was read before."""
+WHOLE_BODY: Final = "commonplace.body"
+"""The extension of ASGI by which the listener gives a body that arrived together with its head."""
+
+
 class ClientDisconnected(Exception):
     """The client closed the connection before its request was complete."""
+
+
+class RequestHead:
+    """What the head of a request says; requests of one connection may share it."""
+
+    __slots__ = (
+        "address",
+        "content_encoding",
+        "headers",
+        "is_allowed",
+        "method",
+        "path",
+        "query",
+        "repeated_headers",
+    )
+
+    def __init__(self, scope: Scope) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope.get("query_string", b"")
+        client = scope.get("client")
+        self.address: str = client[0] if client else ""
+        pairs = [
+            (name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in scope["headers"]
+        ]
+        self.headers: Mapping[str, str] = dict(pairs)
+        self.repeated_headers = _find_repeated(pairs) if len(pairs) != len(self.headers) else frozenset()
+        self.content_encoding: str = self.headers.get("content-encoding", "identity").lower()
+        self.is_allowed = False
+        """Has the router found that host, origin and repeated headers are no reason to refuse it?"""
 
 
 class Request:
@@ -48,9 +85,11 @@ class Request:
     __slots__ = (
         "_body_state",
         "_receive",
+        "_whole_body",
         "address",
         "caller",
         "content_encoding",
+        "head",
         "headers",
         "limits",
         "method",
@@ -63,17 +102,13 @@ class Request:
 
     def __init__(self, scope: Scope, receive: Receive, limits: ClientLimits) -> None:
         self._receive, self.limits = receive, limits
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        self.query: bytes = scope.get("query_string", b"")
-        client = scope.get("client")
-        self.address: str = client[0] if client else ""
-        pairs = [
-            (name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in scope["headers"]
-        ]
-        self.headers: Mapping[str, str] = dict(pairs)
-        self.repeated_headers = _find_repeated(pairs) if len(pairs) != len(self.headers) else frozenset()
-        self.content_encoding: str = self.headers.get("content-encoding", "identity").lower()
+        extensions = scope.get("extensions") or _NO_EXTENSIONS
+        self.head: RequestHead = extensions.get(REQUEST_HEAD) or RequestHead(scope)
+        head = self.head
+        self.method, self.path, self.query = head.method, head.path, head.query
+        self.address, self.headers = head.address, head.headers
+        self.repeated_headers, self.content_encoding = head.repeated_headers, head.content_encoding
+        self._whole_body: bytes | None = extensions.get(WHOLE_BODY)
         self._body_state = "unread"
 
     @property
@@ -111,10 +146,13 @@ class Request:
                 hint=f"Send {' or '.join(encodings)}.",
             )
         largest = max_bytes or self.limits.body_bytes
+        if self._whole_body is not None and len(self._whole_body) <= largest:
+            body, self._whole_body, self._body_state = self._whole_body, None, "read"
+            return body
         ordinary = max_bytes or self.limits.ordinary_body_bytes
         with BodyBound(self.headers.get("content-length"), largest, ordinary) as bound:
             self._body_state = "reading"
-            first = StartedCoroutine(self._receive())
+            first = StartedCoroutine(self.receive())
             if not first.has_ended or first.result.get("more_body"):
                 return await self._read_slow_body(bound, first)
             # Most bodies have arrived together with their head.
@@ -125,6 +163,9 @@ class Request:
 
     async def receive(self) -> MutableMapping[str, Any]:
         """The next message of the connection; after the body only a disconnect comes."""
+        if self._whole_body is not None:
+            body, self._whole_body = self._whole_body, None
+            return {"type": "http.request", "body": body, "more_body": False}
         return await self._receive()
 
     async def drain_body(self) -> None:
@@ -138,7 +179,7 @@ class Request:
             async with asyncio.timeout_at(ends) as deadline:
                 while left > 0:
                     deadline.reschedule(min(ends, loop.time() + self.limits.drain_idle_seconds))
-                    message = await self._receive()
+                    message = await self.receive()
                     if not message.get("more_body"):
                         return
                     left -= len(message["body"])

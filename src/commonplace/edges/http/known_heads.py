@@ -1,0 +1,66 @@
+"""Heads that a connection has sent before: a request that arrives whole under one of them is not parsed again.
+
+An agent's client repeats the same head with every call; only the length of the body changes. Parsing it and checking it
+costs more than a short read of the store. What is remembered was parsed by the HTTP parser itself, so the same bytes mean
+the same. It belongs to one connection and goes with it, since a head may hold a key.
+"""
+
+import re
+from typing import Any, Final, NamedTuple
+
+MAX_WHOLE_BYTES: Final = 32 * 1024
+_MAX_HEADS: Final = 8
+_MAX_HEAD_BYTES: Final = 1024
+_END: Final = b"\r\n\r\n"
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: ?([0-9]{1,5})(?=\r\n)", re.IGNORECASE)
+_LENGTH_NAME: Final = b"content-length"
+# With one of these the rest of a request, or its connection, is not like any other's.
+_UNUSUAL: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"trailer"})
+
+
+class WholeRequest(NamedTuple):
+    """The bytes of one request: its head without the length of the body, and the body."""
+
+    head: bytes
+    body: bytes
+
+
+def split_whole_request(data: bytes) -> WholeRequest | None:
+    """The request, if these bytes are exactly one, in the usual form."""
+    end = data.find(_END)
+    length = _LENGTH.search(data, 0, end + 2) if 0 < end < _MAX_HEAD_BYTES else None
+    if length is None or len(data) - end - len(_END) != int(length[1]):
+        return None
+    return WholeRequest(data[: length.start()] + data[length.end() : end], data[end + len(_END) :])
+
+
+class KnownHeads:
+    """The ASGI scopes of the heads of one connection, without the length of a body."""
+
+    __slots__ = ("_scopes",)
+
+    def __init__(self) -> None:
+        self._scopes: dict[bytes, dict[str, Any]] = {}
+
+    def find_scope(self, head: bytes) -> dict[str, Any] | None:
+        return self._scopes.get(head)
+
+    def remember(self, head: bytes, scope: dict[str, Any]) -> None:
+        """Keep what the parser made of a head, if every request under it is an ordinary call."""
+        names = [name for name, _ in scope["headers"]]
+        if (
+            scope["method"] != "POST"
+            or scope["http_version"] != "1.1"
+            or names.count(_LENGTH_NAME) != 1
+            or not _UNUSUAL.isdisjoint(names)
+            or not _keeps_connection(scope["headers"])
+        ):
+            return
+        if len(self._scopes) >= _MAX_HEADS:
+            del self._scopes[next(iter(self._scopes))]
+        headers = [field for field in scope["headers"] if field[0] != _LENGTH_NAME]
+        self._scopes[head] = {**scope, "headers": headers}
+
+
+def _keeps_connection(headers: list[tuple[bytes, bytes]]) -> bool:
+    return all(value.lower() == b"keep-alive" for name, value in headers if name == b"connection")
