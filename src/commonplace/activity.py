@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import msgspec
 
@@ -27,10 +28,10 @@ _FLUSH_INTERVAL_SECONDS = 1.0
 _LENGTH_DIGITS = 2
 _SHOWN_DIGITS = 8
 
-_SELECT_SESSION = (
+_SESSION_COLUMNS = (
     "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
     " exists (select 1 from notice where notice.project = session.project and notice.session = session.id)"
-    " as has_notice from session where project = $1 and id = $2"
+    " as has_notice"
 )
 
 _SESSION_ID = re.compile(r".+_[0-9a-f]{34}")
@@ -85,16 +86,12 @@ def project_from_session_id(session_id: str) -> str:
 
 
 class LoadedSession(msgspec.Struct, frozen=True):
-    """A session, the rows of the reads that were asked with it, and the store's time then (0 without reads)."""
+    """A session, its row, the rows of the reads that were asked with it, and the store's time then (0 if nothing was)."""
 
     session: AgentSession
+    row: Row
     rows: Sequence[Sequence[Row]] = ()
     store_now: int = 0
-
-
-async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
-    """The session, if this caller may act for it; a session of somebody else is answered like an unknown one."""
-    return (await load_session_with(tx, session_id, caller, no_reads)).session
 
 
 SessionReads = Callable[[str, str], Sequence[Statement]]
@@ -106,53 +103,73 @@ def no_reads(project: str, session: str) -> Sequence[Statement]:
     return ()
 
 
-async def load_session_with(tx: Tx, session_id: str, caller: Caller, reads: SessionReads) -> LoadedSession:
+class SessionQuery(msgspec.Struct, frozen=True):
+    """What else to read with a session: columns of its row, which may be subqueries, and other statements."""
+
+    columns: str = ""
+    reads: SessionReads = no_reads
+
+
+ONLY_SESSION = SessionQuery()
+
+
+@cache
+def _format_select(columns: str, clock_columns: str) -> str:
+    listed = ", ".join(part for part in (_SESSION_COLUMNS, columns, clock_columns) if part)
+    return f"{listed} from session where project = $1 and id = $2"
+
+
+async def load_session(tx: Tx, session_id: str, caller: Caller) -> AgentSession:
+    """The session, if this caller may act for it; a session of somebody else is answered like an unknown one."""
+    return (await load_session_with(tx, session_id, caller, ONLY_SESSION)).session
+
+
+async def load_session_with(tx: Tx, session_id: str, caller: Caller, query: SessionQuery) -> LoadedSession:
     project, digest = project_from_session_id(session_id), hash_session_id(session_id)
     # Two statements: with both ids in one, SQLite plans it anew for every call (99 microseconds against 9).
-    loaded = await _load_row(tx, project, digest, reads)
+    loaded = await _load_row(tx, project, digest, query)
     if loaded is None:
         key = await tx.one(
             "select session from session_key where project = $1 and id = $2",
             project,
             digest,
         )
-        loaded = await _load_row(tx, project, key["session"], reads) if key else None
-    if loaded is None or not _can_act_for(caller, loaded[0]):
+        loaded = await _load_row(tx, project, key["session"], query) if key else None
+    if loaded is None or not _can_act_for(caller, loaded.row):
         raise _session_not_found()
-    if loaded[0]["ended_at"] is not None:
+    if loaded.row["ended_at"] is not None:
         raise errors.SessionNotFound(
             "This session has ended.", hint="Call memory_start_session to start another."
         )
-    return _loaded_session(tx, *loaded)
+    return loaded
 
 
 async def find_session(
-    tx: Tx, project: str, session: str, caller: Caller, reads: SessionReads = no_reads
+    tx: Tx, project: str, session: str, caller: Caller, query: SessionQuery = ONLY_SESSION
 ) -> LoadedSession | None:
     """The session of this digest, if it has not ended and this caller may act for it."""
-    loaded = await _load_row(tx, project, session, reads)
-    if loaded is None or loaded[0]["ended_at"] is not None or not _can_act_for(caller, loaded[0]):
+    loaded = await _load_row(tx, project, session, query)
+    if loaded is None or loaded.row["ended_at"] is not None or not _can_act_for(caller, loaded.row):
         return None
-    return _loaded_session(tx, *loaded)
+    return loaded
 
 
-async def _load_row(
-    tx: Tx, project: str, session: str, reads: SessionReads
-) -> tuple[Row, Sequence[Sequence[Row]]] | None:
-    """The session's row, and the rows of the reads, the store's time last."""
-    own: Statement = (_SELECT_SESSION, project, session)
-    asked = reads(project, session)
-    if not asked:
+async def _load_row(tx: Tx, project: str, session: str, query: SessionQuery) -> LoadedSession | None:
+    """The session of any caller. The time is a part of its row where the store can tell it so, else a row of its own."""
+    asked = query.reads(project, session)
+    if not asked and not query.columns:
+        row = await tx.one(_format_select("", ""), project, session)
+        return LoadedSession(session_from_row(row), row) if row else None
+    clock_columns = tx.ask_clock()
+    own: Statement = (_format_select(query.columns, clock_columns), project, session)
+    if clock_columns and not asked:
         row = await tx.one(*own)
-        return (row, ()) if row else None
-    first, *others = await tx.together(own, *asked, tx.clock_statement())
-    return (first[0], others) if first else None
-
-
-def _loaded_session(tx: Tx, row: Row, rows: Sequence[Sequence[Row]]) -> LoadedSession:
-    if not rows:
-        return LoadedSession(session_from_row(row))
-    return LoadedSession(session_from_row(row), rows[:-1], tx.clock_from_row(rows[-1][0]))
+        return LoadedSession(session_from_row(row), row, (), tx.clock_from_row(row)) if row else None
+    first, *others = await tx.together(own, *asked, *(() if clock_columns else (tx.clock_statement(),)))
+    if not first:
+        return None
+    rows, clock_row = (others, first[0]) if clock_columns else (others[:-1], others[-1][0])
+    return LoadedSession(session_from_row(first[0]), first[0], rows, tx.clock_from_row(clock_row))
 
 
 def _can_act_for(caller: Caller, row: Row) -> bool:

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from commonplace import access, acting, activity, errors, events, idempotency, suggestions
 from commonplace.access import Caller
-from commonplace.activity import ActivityRecorder, AgentSession
+from commonplace.activity import ActivityRecorder, AgentSession, SessionQuery
 from commonplace.admission import CallAdmission
 from commonplace.answer import Answer
 from commonplace.arguments import SecretMask
@@ -51,8 +51,10 @@ class Call(msgspec.Struct):
     search: Any = None
     prepared: Any = None
     session: AgentSession | None = None
+    session_row: Row = {}
+    """The row of the session, with the columns that the operation asked for."""
     session_rows: Sequence[Sequence[Row]] = ()
-    """The rows of what was read together with the session: what `prepare` asked for, then the operation."""
+    """The rows of what `prepare` asked to be read together with the session."""
     probed: Sequence[Sequence[Row]] = ()
     """The rows of the probes of the session's activity, if it is to be marked as alive (`activity.py`)."""
     store_now: int = 0
@@ -341,19 +343,20 @@ class Calls:
         """
         writes = operation is None or operation.writes
         call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
-        reads = operation.session_reads if operation else ()
 
         def list_reads(of_project: str, session: str) -> Sequence[Statement]:
-            own: list[Statement] = [(sql, of_project, session) for sql in reads]
-            is_due = operation and operation.is_recorded and self.activity.is_touch_due(session, call.now)
-            return [*also, *own, *(self.activity.list_probes(of_project, session) if is_due else ())]
+            is_due = self.activity.is_touch_due(session, call.now)
+            return [*also, *(self.activity.list_probes(of_project, session) if is_due else ())]
 
-        loaded = await acting.find_acting_session(tx, caller, session_id, list_reads)
+        columns = operation.session_columns if operation else ""
+        is_recorded = operation is not None and operation.is_recorded
+        query = SessionQuery(columns, list_reads) if is_recorded else SessionQuery(columns)
+        loaded = await acting.find_acting_session(tx, caller, session_id, query)
         if loaded is not None:
-            call.session, call.store_now = loaded.session, loaded.store_now
+            call.session, call.session_row, call.store_now = loaded.session, loaded.row, loaded.store_now
             call.project = loaded.session.project
-            before_probes = len(also) + len(reads)
-            call.session_rows, call.probed = loaded.rows[:before_probes], loaded.rows[before_probes:]
+            if loaded.rows:
+                call.session_rows, call.probed = loaded.rows[: len(also)], loaded.rows[len(also) :]
         if isinstance(project, str):
             call.named_project = call.project = call.resolve_project(project)
         tx.claim_project(call.project)

@@ -72,7 +72,7 @@ class Operation:
     audited: bool = False
     after_commit: Callable[[Any], Awaitable[Any]] | None = None
     verbatim: tuple[str, ...] = ()
-    session_reads: tuple[str, ...] = ()
+    session_columns: str = ""
     structured: bool = False
     """Whether MCP clients read the reply as `structuredContent` too."""
 
@@ -198,15 +198,15 @@ def operation(
     audited: bool = False,
     after_commit: Callable[[Any], Awaitable[Any]] | None = None,
     verbatim: tuple[str, ...] = (),
-    session_reads: tuple[str, ...] = (),
+    session_columns: str = "",
     structured: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
     `prepare` runs before the transaction and may take long or wait; its result is `call.prepared`.
     `after_commit` runs after the commit and may wait; it turns what the function returned into the reply.
-    `session_reads` are asked together with the session, with its project as `$1` and its digest as `$2`; their rows are
-    `call.session_rows`. `verbatim` names the arguments that are not searched for secrets: keys, and texts that the room masks itself.
+    `session_columns` are read with the row of the session, which is `call.session_row`; they may be subqueries, with its
+    project as `$1` and its digest as `$2`. `verbatim` names the arguments that are not searched for secrets: keys, and texts that the room masks itself.
     """
     return lambda function: Operation(
         name,
@@ -221,7 +221,7 @@ def operation(
         audited,
         after_commit,
         verbatim,
-        session_reads,
+        session_columns,
         structured,
     )
 

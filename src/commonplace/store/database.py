@@ -54,8 +54,11 @@ class Tx(Protocol):
     def clock_statement(self) -> Statement:
         """Reads the clock together with something else; `clock_from_row` makes the time from its row."""
 
+    def ask_clock(self) -> str:
+        """Columns by which another statement reads the clock; empty if that takes a statement of its own."""
+
     def clock_from_row(self, row: Row) -> int:
-        """The time that `clock_statement` read."""
+        """The time that `clock_statement`, or the columns of `ask_clock`, read."""
 
 
 Work = Callable[[Tx], Awaitable[T]]

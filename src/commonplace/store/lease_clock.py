@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from commonplace.clock import SECOND, read_boot_clock
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Tx
 
 JUMP_MICROSECONDS: Final = 2 * SECOND
 """Smaller differences are corrections that a time service makes, which leases follow."""
@@ -52,10 +52,10 @@ class LeaseClock:
         self._anchor: _Reading | None = None
         self.jump = ClockJump(0, 0)
 
-    def correct(self, row: Row, before: int) -> int:
-        """The time of leases, from a row with the store's time `now` and its `shift`, asked for at `before`."""
-        shift = int(row["shift"] or 0)
-        reading = _Reading(int(row["now"]) - shift, shift, before, self.read_boot())
+    def correct(self, now: int, stored_shift: str | None, before: int) -> int:
+        """The time of leases, from the store's time and its shift, asked for at `before`."""
+        shift = int(stored_shift or 0)
+        reading = _Reading(now - shift, shift, before, self.read_boot())
         anchor = self._anchor
         # A shift that has changed since was decided by somebody else, for all.
         jump = reading.find_jump(anchor) if anchor and anchor.shift == shift else 0

@@ -153,10 +153,14 @@ class PostgresTx:
             return (f"{_CLOCK}{columns}",)
         return f"select cast($1 as bigint) as now{columns}", self._clock()
 
+    def ask_clock(self) -> str:
+        """A statement of its own: the database may compute the columns of a table on another machine."""
+        return ""
+
     def clock_from_row(self, row: Row) -> int:
         if self._lease_clock is None:
             return int(row["now"])
-        return self._lease_clock.correct(row, self._clock_asked_at)
+        return self._lease_clock.correct(row["now"], row["shift"], self._clock_asked_at)
 
     def claim_project(self, project: str) -> None:
         if self._ticket is not None:

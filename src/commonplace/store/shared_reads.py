@@ -33,6 +33,7 @@ class _SharedTx:
         self.run, self.queue, self.many = tx.run, tx.queue, tx.many
         self.expect_no_row, self.claim_project = tx.expect_no_row, tx.claim_project
         self.clock_statement, self.clock_from_row = tx.clock_statement, tx.clock_from_row
+        self.ask_clock = tx.ask_clock
 
     async def together(self, *statements: Statement) -> list[Sequence[Row]]:
         return await _Question(statements)

@@ -14,7 +14,7 @@ from commonplace.clock import Clock
 from commonplace.store.database import Kind, Row, Statement, Value
 from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
 
-_CLOCK = f"select $1 as now, {SHIFT_COLUMN}"
+_CLOCK = f"select {SHIFT_COLUMN}"
 _PARAMETER = re.compile(r"\$(\d+)")
 _IN_LIST = re.compile(r"= any\(\$(\d+)\)")
 
@@ -32,7 +32,7 @@ class SqliteTx:
     def __init__(self, connection: apsw.Connection, clock: Clock, lease_clock: LeaseClock | None) -> None:
         self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
         connection.convert_binding = _encode_list
-        self._clock_asked_at = 0
+        self._clock_asked_at = self._clock_now = 0
         self._columns: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -92,15 +92,20 @@ class SqliteTx:
         return self.clock_from_row(rows[0])
 
     def clock_statement(self) -> Statement:
-        if self._lease_clock is None:
-            return "select $1 as now", self._clock()
-        self._clock_asked_at = self._lease_clock.read_boot()
-        return _CLOCK, self._clock()
+        self.ask_clock()
+        return (_CLOCK,)
+
+    def ask_clock(self) -> str:
+        """The clock is this process's own; the store has only what is subtracted from it."""
+        if self._lease_clock is not None:
+            self._clock_asked_at = self._lease_clock.read_boot()
+        self._clock_now = self._clock()
+        return SHIFT_COLUMN
 
     def clock_from_row(self, row: Row) -> int:
         if self._lease_clock is None:
-            return int(row["now"])
-        return self._lease_clock.correct(row, self._clock_asked_at)
+            return self._clock_now
+        return self._lease_clock.correct(self._clock_now, row["shift"], self._clock_asked_at)
 
 
 def _encode_list(_cursor: object, _number: int, value: object) -> str:

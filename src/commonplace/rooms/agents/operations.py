@@ -34,7 +34,7 @@ _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": "",
     "memory_heartbeat",
     writes=True,
     idempotent=True,
-    session_reads=(store.STATUS_OF_SESSION, messages.UNREAD_OF_SESSION, locks.LEASES_OF_SESSION),
+    session_columns=f"{store.STATUS_OF_SESSION}, {messages.UNREAD_OF_SESSION}, {locks.LEASES_OF_SESSION_COLUMNS}",
     example={"status": "busy", "current_task": "cart"},
 )
 async def heartbeat(
@@ -45,11 +45,11 @@ async def heartbeat(
     if calls:
         await acting.bind_windows(call.tx, call.caller, calls, call.own_session, call.now)
     session = call.own_session
-    reported_rows, unread, leases = call.session_rows
-    previous = reported_rows[0] if reported_rows else _UNKNOWN_STATUS
+    row = call.session_row
+    previous = _UNKNOWN_STATUS if row["status"] is None else row
     task = previous["current_task"] if current_task is None else current_task
     await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
-    known = {**previous, "current_task": task, "active_at": call.now, "locks": len(leases)}
+    known = {**previous, "current_task": task, "active_at": call.now, "locks": row["held"]}
     reported = status or derive_status(known, call.now)
     if (status or previous["status"], task) != (previous["status"], previous["current_task"]):
         call.emit(AGENT_CHANGED, agent=call.agent, status=reported, task=task)
@@ -58,8 +58,8 @@ async def heartbeat(
         agent=call.agent,
         agent_status=reported,
         timestamp=iso(call.now),
-        unread=unread[0]["n"],
-        leases_renewed=await locks.renew_leases(call.tx, session, leases, call.store_now),
+        unread=row["unread"],
+        leases_renewed=await locks.renew_leases(call.tx, session, row, call.store_now),
     )
 
 

@@ -13,11 +13,14 @@ _LIVE_SESSION_COUNTS = (
 )
 
 
+_OF_SESSION = "from agent where agent.project = $1 and agent.name = session.agent"
 STATUS_OF_SESSION = (
-    "select status, status_at, current_task, exists (select 1 from work where work.project = $1 and work.session = $2"
-    f" and work.title <> '{EDITS_TITLE}') as has_worked from agent where project = $1"
-    " and name = (select agent from session where project = $1 and id = $2)"
+    f"(select status {_OF_SESSION}) as status, (select status_at {_OF_SESSION}) as status_at,"
+    f" (select current_task {_OF_SESSION}) as current_task,"
+    " exists (select 1 from work where work.project = $1 and work.session = $2"
+    f" and work.title <> '{EDITS_TITLE}') as has_worked"
 )
+"""Of the agent of a session, beside its row; nothing if the agent was removed from the roster."""
 
 
 async def record_heartbeat(tx: Tx, project: str, name: str, status: str | None, task: str, now: int) -> None:

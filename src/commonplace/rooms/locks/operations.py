@@ -209,13 +209,13 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     )
 
 
-@operation("memory_get_locks", role="readonly", session_reads=(store.LOCKS_IN_USE,))
+@operation("memory_get_locks", role="readonly", session_columns=store.LOCKS_IN_USE)
 async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
     """Show reservations: who else (somebody) is editing or owns a file, directory; find locked, leased, taken,
     reserved files; check for conflicts."""
     if call.session is None:
         raise no_session()
-    now, in_use = call.store_now, call.session_rows[0][0]
+    now, in_use = call.store_now, call.session_row
     fold = bool(in_use["ignore_case"])
     if path_pattern is None:
         mine, others, total = await _list_leases_in_use(call, in_use, fold)

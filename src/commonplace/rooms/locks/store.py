@@ -26,8 +26,13 @@ LEASES_OF_SESSION = (
     "select count(*) as held, min(expires_at) as first from lease where project = $1 and session = $2"
     " having count(*) > 0"
 )
+LEASES_OF_SESSION_COLUMNS = (
+    "(select count(*) from lease where lease.project = $1 and lease.session = $2) as held,"
+    " (select min(expires_at) from lease where lease.project = $1 and lease.session = $2) as first_expiry"
+)
+"""The same beside the row of the session."""
 LOCKS_IN_USE = (
-    "select (select ignore_case from project where name = $1) as ignore_case,"
+    "(select ignore_case from project where name = $1) as ignore_case,"
     " exists (select 1 from lease where project = $1 and session = $2) as has_own,"
     " exists (select 1 from lease where project = $1 and session <> $2) as has_others,"
     " exists (select 1 from lock_waiter where project = $1) as has_waiters"
@@ -167,16 +172,16 @@ async def upsert_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
     )
 
 
-async def renew_leases(tx: Tx, session: activity.AgentSession, held: Sequence[Row], now: int) -> int:
+async def renew_leases(tx: Tx, session: activity.AgentSession, held: Row, now: int) -> int:
     """Renew the session's leases for their full time, except those past the takeover delay; return how many.
 
-    `held` are the rows of LEASES_OF_SESSION. If a lease is taken over or released before commit, the call runs again.
+    `held` has LEASES_OF_SESSION_COLUMNS. If a lease is taken over or released before commit, the call runs again.
     """
-    if not held:
+    count = held["held"]
+    if not count:
         return 0
     alive = now - TAKEOVER_DELAY
-    count = held[0]["held"]
-    if held[0]["first"] <= alive:
+    if held["first_expiry"] <= alive:
         count = await _count_leases_after(tx, session, alive)
     await _extend_leases(tx, session, now)
     await tx.expect_no_row(

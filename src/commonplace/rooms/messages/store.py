@@ -40,9 +40,10 @@ async def count_unread_messages(tx: Tx, project: str, agent: str, *, urgent_only
 
 
 UNREAD_OF_SESSION = (
-    f"select count(*) as n from delivery where project = $1 and state = {_PENDING}"
-    " and agent = (select agent from session where project = $1 and id = $2)"
+    f"(select count(*) from delivery where delivery.project = $1 and state = {_PENDING}"
+    " and delivery.agent = session.agent) as unread"
 )
+"""Messages for the agent of a session, beside its row."""
 
 
 async def list_agent_names(tx: Tx, project: str) -> list[str]:
