@@ -105,7 +105,7 @@ async def test_null_character_is_refused_like_a_parameter(postgres_dsn: str):
 
 
 async def test_reads_asked_together_answer_each_on_its_own(database: Database):
-    async def work(tx: Tx) -> list[list[dict[str, object]]]:
+    async def work(tx: Tx) -> tuple[list[list[dict[str, object]]], int]:
         await tx.many(
             "insert into setting (name, value) values ($1, $2)", [("a", "1"), ("b", "2"), ("c", "3")]
         )
@@ -115,12 +115,12 @@ async def test_reads_asked_together_answer_each_on_its_own(database: Database):
             ("select count(*) as n, $1 as text from setting where name <> $2", "x", "b"),
             tx.clock_statement(),
         )
-        return [[dict(row) for row in rows] for rows in answers]
+        return [[dict(row) for row in rows] for rows in answers[:-1]], tx.clock_from_row(answers[-1][0])
 
-    first, none, counted, now = await database.write(work)
+    (first, none, counted), now = await database.write(work)
     assert first == [{"name": "c", "value": "3"}, {"name": "b", "value": "2"}]
     assert (none, counted) == ([], [{"n": 2, "text": "x"}])
-    assert now[0]["now"] == await database.read(lambda tx: tx.clock())
+    assert now == await database.read(lambda tx: tx.clock())
 
 
 async def test_broken_expectation_runs_the_work_again(postgres_dsn: str):

@@ -1,8 +1,8 @@
 """Which reads of SQLite run at once on the event loop, and how far: a thread costs more than a short read itself.
 
 A read on the loop has a budget of SQLite's own instructions and never waits for a lock. One that exceeds its budget is
-rolled back and runs again in a reader thread, and its operation goes straight to a thread for some time. The
-connections and threads are in `sqlite.py`.
+rolled back and runs again in a reader thread, and its operation goes straight to a thread for some time. Reads between two
+commits share one snapshot, which is a good part of the cost of a short one. The connections and threads are in `sqlite.py`.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ _FIRST_PAUSE_CALLS = 8
 _MAX_PAUSE_CALLS = 1_024
 _MAX_OPERATIONS = 1_000
 _CALLS_PER_MEASUREMENT = 16
+_SNAPSHOT_SECONDS = 0.02
+"""An open snapshot keeps the log of SQLite from being emptied, so it does not stay open without reads."""
 
 
 class NeedsThread(Exception):
@@ -30,13 +32,23 @@ class NeedsThread(Exception):
 
 
 class LoopReader:
-    """The connection of the event loop; `run_read` runs a transaction to its end on it."""
+    """The connection of the event loop; `run_work` runs the statements of a transaction to their end on it.
 
-    def __init__(self, connection: apsw.Connection, run_read: Callable[[Work[Any]], Any]) -> None:
+    `count_commits` tells how many commits were made before anybody is told of the last one.
+    """
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        run_work: Callable[[Work[Any]], Any],
+        count_commits: Callable[[], int],
+    ) -> None:
         connection.set_busy_handler(None)
-        self._connection, self._run_read = connection, run_read
+        self._connection, self._run_work, self._count_commits = connection, run_work, count_commits
         self._budget, self._heavy = StepBudget(connection), HeavyReads()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._snapshot_commits = -1
+        self._snapshot_timer: asyncio.TimerHandle | None = None
 
     def can_read(self, operation: str) -> bool:
         """Only one loop may use the connection; the first one that reads keeps it."""
@@ -52,24 +64,40 @@ class LoopReader:
         began = time.perf_counter()
         self._budget.refill()
         try:
-            result = self._run_read(work)
+            self._open_snapshot()
+            result = self._run_work(work)
         except (apsw.Error, MemoryError):
+            self._end_snapshot()
             self._heavy.pause_operation(operation)
             raise NeedsThread from None
-        finally:
-            if self._connection.in_transaction:
-                self._roll_back()
         seconds = time.perf_counter() - began
         cpu_seconds = time.thread_time() - began_cpu if is_measured else 0.0
         self._heavy.record_seconds(operation, seconds, cpu_seconds)
         return result
 
-    def _roll_back(self) -> None:
-        self._budget.refill()
-        with contextlib.suppress(apsw.Error):
-            self._connection.execute("rollback")
+    def _open_snapshot(self) -> None:
+        """Begin a transaction, unless the one that is open has seen every commit that anybody was told of."""
+        commits = self._count_commits()
+        if commits == self._snapshot_commits:
+            return
+        self._end_snapshot()
+        self._connection.execute("begin")
+        self._snapshot_commits = commits
+        if self._snapshot_timer is None and self._loop is not None:
+            self._snapshot_timer = self._loop.call_later(_SNAPSHOT_SECONDS, self._end_snapshot)
+
+    def _end_snapshot(self) -> None:
+        self._snapshot_commits = -1
+        if self._snapshot_timer is not None:
+            self._snapshot_timer.cancel()
+            self._snapshot_timer = None
+        if self._connection.in_transaction:
+            self._budget.refill()
+            with contextlib.suppress(apsw.Error):
+                self._connection.execute("rollback")
 
     def close(self) -> None:
+        self._end_snapshot()
         self._connection.close()
 
 

@@ -106,7 +106,7 @@ class Sqlite:
         self.folder = DataFolder(folder)
         self._clock, self.lease_clock = clock, lease_clock
         self._closed = False
-        self._last_batch_jobs = 0
+        self._last_batch_jobs = self._commits = 0
         self._has_failed_write = False
         self._reads: SimpleQueue[_Job | None] = SimpleQueue()
         self._writes: SimpleQueue[_Job | None] = SimpleQueue()
@@ -145,13 +145,7 @@ class Sqlite:
         connection = self.connect(read_only=True)
         tx = SqliteTx(connection, self._clock, self.lease_clock)
 
-        def run_read(work: Work[Any]) -> Any:
-            connection.execute("begin")
-            result = run_to_end(work, tx)
-            connection.execute("commit")
-            return result
-
-        return LoopReader(connection, run_read)
+        return LoopReader(connection, lambda work: run_to_end(work, tx), lambda: self._commits)
 
     async def read(self, work: Work[T], operation: str = "") -> T:
         if not operation or self._closed or not self._loop_reader.can_read(operation):
@@ -248,6 +242,7 @@ class Sqlite:
             self._last_batch_jobs = len(jobs)
             if jobs:
                 outcomes = _in_one_commit(jobs, tx)
+                self._commits += 1
                 damage = self._guard.find_damage()
                 _settle_jobs([(job, None, damage) for job in jobs] if damage else outcomes)
             if ends:

@@ -8,6 +8,8 @@ the same. It belongs to one connection and goes with it, since a head may hold a
 import re
 from typing import Any, Final, NamedTuple
 
+from commonplace.edges.http.request import RequestHead
+
 MAX_WHOLE_BYTES: Final = 32 * 1024
 _MAX_HEADS: Final = 8
 _MAX_HEAD_BYTES: Final = 1024
@@ -34,16 +36,21 @@ def split_whole_request(data: bytes) -> WholeRequest | None:
     return WholeRequest(data[: length.start()] + data[length.end() : end], data[end + len(_END) :])
 
 
-class KnownHeads:
-    """The ASGI scopes of the heads of one connection, without the length of a body."""
+class KnownHead(NamedTuple):
+    """A head as ASGI has it and as our requests have it, without the length of a body."""
 
-    __slots__ = ("_scopes",)
+    scope: dict[str, Any]
+    head: RequestHead
+
+
+class KnownHeads:
+    """The heads of one connection."""
+
+    __slots__ = ("_heads", "find_head")
 
     def __init__(self) -> None:
-        self._scopes: dict[bytes, dict[str, Any]] = {}
-
-    def find_scope(self, head: bytes) -> dict[str, Any] | None:
-        return self._scopes.get(head)
+        self._heads: dict[bytes, KnownHead] = {}
+        self.find_head = self._heads.get
 
     def remember(self, head: bytes, scope: dict[str, Any]) -> None:
         """Keep what the parser made of a head, if every request under it is an ordinary call."""
@@ -56,10 +63,10 @@ class KnownHeads:
             or not _keeps_connection(scope["headers"])
         ):
             return
-        if len(self._scopes) >= _MAX_HEADS:
-            del self._scopes[next(iter(self._scopes))]
-        headers = [field for field in scope["headers"] if field[0] != _LENGTH_NAME]
-        self._scopes[head] = {**scope, "headers": headers}
+        if len(self._heads) >= _MAX_HEADS:
+            del self._heads[next(iter(self._heads))]
+        known = {**scope, "headers": [field for field in scope["headers"] if field[0] != _LENGTH_NAME]}
+        self._heads[head] = KnownHead(known, RequestHead(known))
 
 
 def _keeps_connection(headers: list[tuple[bytes, bytes]]) -> bool:

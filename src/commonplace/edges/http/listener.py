@@ -19,9 +19,10 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from commonplace import errors
-from commonplace.edges.http.known_heads import MAX_WHOLE_BYTES, KnownHeads, WholeRequest, split_whole_request
+from commonplace.edges.http.known_heads import MAX_WHOLE_BYTES, KnownHead, KnownHeads, split_whole_request
 from commonplace.edges.http.refusals import HeadTooLarge, MalformedRequest
-from commonplace.edges.http.request import REQUEST_HEAD, WHOLE_BODY, RequestHead
+from commonplace.edges.http.request import REQUEST_HEAD, WHOLE_BODY
+from commonplace.edges.http.request_worker import RequestWorker
 from commonplace.edges.http.response import WHOLE_ANSWERS, encode_refusal
 
 _HEAD_SECONDS = 10.0
@@ -79,22 +80,21 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         whole = split_whole_request(data) if is_first and len(data) <= MAX_WHOLE_BYTES else None
         if whole is None:
             self._parse(data)
-        elif (scope := self._known_heads.find_scope(whole.head)) is not None:
-            self._start_whole_request(scope, whole)
+        elif (known := self._known_heads.find_head(whole.head)) is not None:
+            self._start_whole_request(known, whole.body)
         else:
             self._parse(data)
             if not self.transport.is_closing() and not self._is_in_message:
                 self._known_heads.remember(whole.head, self.scope)
 
-    def _start_whole_request(self, scope: dict[str, Any], whole: WholeRequest) -> None:
+    def _start_whole_request(self, known: KnownHead, body: bytes) -> None:
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
-        if REQUEST_HEAD not in scope:
-            scope[REQUEST_HEAD] = RequestHead(scope)
-        self.scope = scope = scope.copy()  # type: ignore[assignment]
+        scope: Any = known.scope.copy()
+        self.scope = scope
         self.cycle = cycle = RequestResponseCycle(
-            scope=self.scope,
+            scope=scope,
             transport=self.transport,
             flow=self.flow,
             logger=self.logger,
@@ -109,10 +109,14 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         cycle.more_body = False
         scope["extensions"] = {
             WHOLE_ANSWERS: partial(_write_whole_answer, cycle),
-            WHOLE_BODY: whole.body,
-            REQUEST_HEAD: scope[REQUEST_HEAD],
+            WHOLE_BODY: body,
+            REQUEST_HEAD: known.head,
         }
-        self._turns.start(self.loop, partial(super()._start_asgi_task, cycle, self.app))
+        self._turns.start(self.loop, partial(self._run_in_worker, cycle))
+
+    def _run_in_worker(self, cycle: RequestResponseCycle) -> None:
+        if not self._worker.start(cycle):
+            super()._start_asgi_task(cycle, self.app)
 
     def _parse(self, data: bytes) -> None:
         for start in range(0, len(data), _HEAD_BYTES):
@@ -155,11 +159,13 @@ class BoundedHeadProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
         self._known_heads = KnownHeads()
+        self._worker = RequestWorker(self.loop, self.app, self.tasks)
         self._turns = _turns_by_loop.setdefault(self.loop, RequestTurns())
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
+        self._worker.close()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
