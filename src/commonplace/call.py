@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from msgspec import structs
 
 from commonplace import access, acting, activity, errors, events, idempotency, suggestions
 from commonplace.access import Caller
-from commonplace.activity import ActivityRecorder, AgentSession, SessionQuery
+from commonplace.activity import ONLY_SESSION, ActivityRecorder, AgentSession, SessionQuery
 from commonplace.admission import CallAdmission
 from commonplace.answer import Answer
 from commonplace.arguments import SecretMask
@@ -149,7 +148,7 @@ class Call(msgspec.Struct):
         self.new_entries.append(entry)
 
 
-class CallRequest(msgspec.Struct, frozen=True):
+class CallRequest(msgspec.Struct):
     """One call with validated arguments, before its transaction; `prepared` is what its operation prepared."""
 
     operation: Operation
@@ -158,6 +157,8 @@ class CallRequest(msgspec.Struct, frozen=True):
     mask: SecretMask
     key: idempotency.RequestKey | None = None
     prepared: Any = None
+    attempts: int = 0
+    """How often its transaction was begun."""
 
 
 class Calls:
@@ -180,26 +181,28 @@ class Calls:
 
     async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:
         """Run the tool of this name."""
-        return await self._run_audited(name, given, caller, lambda: self.find_operation(name, given))
+        return await self._run_audited(name, given, caller)
 
     async def run_operation(
         self, operation: Operation, arguments: Mapping[str, Any], caller: Caller
     ) -> Answer:
         """Run an operation that is not a tool, such as one behind a resource or a byte stream; the path is the same."""
         caller = replace(caller, idempotency_key="")  # an uploaded part is safe to repeat: it names its place
-        return await self._run_audited(operation.name, arguments, caller, lambda: (operation, arguments))
+        return await self._run_audited(operation.name, arguments, caller, operation)
 
     async def _run_audited(
         self,
         name: str,
         given: Mapping[str, Any],
         caller: Caller,
-        pick: Callable[[], tuple[Operation, Mapping[str, Any]]],
+        operation: Operation | None = None,
     ) -> Answer:
+        """Run an operation, by its name unless it is given."""
         started, outcome = perf_counter(), "failed"
-        mask = SecretMask(self.settings.secrets)
+        mask, rest = SecretMask(self.settings.secrets), given
         try:
-            operation, rest = pick()
+            if operation is None:
+                operation, rest = self.find_operation(name, given)
             access.require_role(caller, operation.role, operation.name)
             rest, key = idempotency.take_request_key(operation, rest, caller)
             arguments = operation.parse_arguments(rest, mask)
@@ -222,11 +225,10 @@ class Calls:
         if operation.prepare:
             prepared = await operation.prepare(self, request.arguments, request.caller)
             request = structs.replace(request, prepared=prepared)
-        once = partial(self._run_transaction, request)
         try:
-            answer = await once()
+            answer = await self._run_transaction(request)
         except WaitForEvents as later:
-            answer = await self._wait_for_events(operation, later, once)
+            answer = await self._wait_for_events(operation, later, partial(self._run_transaction, request))
         except errors.SessionNotFound:  # the call that had this key may have ended its session
             if not request.key or not (stored := await self.database.read(request.key.find_answer)):
                 raise
@@ -268,17 +270,14 @@ class Calls:
         return await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session)) or []
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
-        operation = request.operation
-        attempts = count()
-
-        def work(tx: Tx) -> Awaitable[tuple[Call, Any, list[str]]]:
-            return self._run_in_transaction(tx, request, is_retry=next(attempts) > 0)
-
+        operation, request.attempts = request.operation, 0
+        work = partial(self._run_in_transaction, request)
         if operation.is_recorded:
             call, reply, notices = await self.database.write(work)
         else:
             call, reply, notices = await self.database.read(work, operation.short_read_name)
-        self.bus.publish_committed({event.project for event in call.emitted})
+        if call.emitted:
+            self.bus.publish_committed({event.project for event in call.emitted})
         for write in call.deferred_writes:
             await self._write_after(operation.name, write)
         if call.session is None or operation.session is False:
@@ -287,7 +286,7 @@ class Calls:
             self.activity.mark_touched(call.session, call.now)
         elif not operation.is_recorded and self.activity.is_touch_due(call.session.id, call.now):
             self.activity.touch_later(call.session)
-        if not operation.is_recorded:
+        if not operation.is_recorded and call.session.has_notice:
             notices = await self._take_notices(operation, call.session)
         return Answer(reply, notices, call.project, call.suggestions, call.key_names)
 
@@ -299,16 +298,15 @@ class Calls:
             _log.warning("not recorded", extra={"operation": name[:64], "reason": refusal.message})
             return None
 
-    async def _run_in_transaction(
-        self, tx: Tx, request: CallRequest, *, is_retry: bool
-    ) -> tuple[Call, Any, list[str]]:
+    async def _run_in_transaction(self, request: CallRequest, tx: Tx) -> tuple[Call, Any, list[str]]:
+        request.attempts += 1
         operation, arguments = request.operation, dict(request.arguments)
         session_id = arguments.pop(operation.session_argument) if operation.session_argument else None
         project = arguments["project"] if operation.takes_project else None
         also = getattr(request.prepared, "session_reads", ())
         call = await self.bind_call(tx, request.caller, session_id, project, operation, also)
-        call.mask, call.prepared, call.is_retry = request.mask, request.prepared, is_retry
-        if operation.session is True:
+        call.mask, call.prepared, call.is_retry = request.mask, request.prepared, request.attempts > 1
+        if operation.session is True and call.session is None:
             await _require_scope(call, operation, project)
         elif operation.session is False and call.named_project is None:
             call.project = access.SHARED
@@ -317,7 +315,8 @@ class Calls:
         if request.key and (stored := await request.key.claim(tx, claimed_in := call.project, call.now)):
             call.suggestions = dict.fromkeys(stored.suggestions)
             return call, stored.reply, stored.notices
-        await suggestions.suggest_names(call, arguments)
+        if suggestions.may_name_others(arguments):
+            await suggestions.suggest_names(call, arguments)
         reply = await operation.function(call, **arguments)
         if self.settings.auth_on and not call.caller.operator:
             call.key_names = (await acting.list_bound_names(tx, call.project, call.now)).keys() - {call.agent}
@@ -343,14 +342,14 @@ class Calls:
         """
         writes = operation is None or operation.writes
         call = Call(tx, caller, self.clock(), self.catalogue, self.settings, writes, self.search)
+        query = operation.session_query if operation else ONLY_SESSION
+        if also or (operation and operation.is_recorded):
 
-        def list_reads(of_project: str, session: str) -> Sequence[Statement]:
-            is_due = self.activity.is_touch_due(session, call.now)
-            return [*also, *(self.activity.list_probes(of_project, session) if is_due else ())]
+            def list_reads(of_project: str, session: str) -> Sequence[Statement]:
+                is_due = self.activity.is_touch_due(session, call.now)
+                return [*also, *(self.activity.list_probes(of_project, session) if is_due else ())]
 
-        columns = operation.session_columns if operation else ""
-        is_recorded = operation is not None and operation.is_recorded
-        query = SessionQuery(columns, list_reads) if is_recorded else SessionQuery(columns)
+            query = SessionQuery(query.columns, list_reads)
         loaded = await acting.find_acting_session(tx, caller, session_id, query)
         if loaded is not None:
             call.session, call.session_row, call.store_now = loaded.session, loaded.row, loaded.store_now
@@ -395,8 +394,6 @@ async def _require_scope(call: Call, operation: Operation, project: object) -> N
 
     Nobody may read what is not private: an operation that reads private things asks for its agent itself.
     """
-    if call.session is not None:
-        return
     if call.is_anonymous and operation.is_recorded:
         raise await acting.no_live_session(call.tx, call.caller)
     if project is None and (operation.takes_project or operation.is_recorded):

@@ -15,6 +15,7 @@ import pydantic
 
 from commonplace import errors
 from commonplace.access import Caller, RequiredRole
+from commonplace.activity import SessionQuery
 from commonplace.arguments import (
     ProjectSpelling,
     SecretMask,
@@ -80,6 +81,10 @@ class Operation:
     def is_recorded(self) -> bool:
         """Does a call leave an audit row? Every write does, and every read that is declared `audited`."""
         return self.writes or self.audited
+
+    @cached_property
+    def session_query(self) -> SessionQuery:
+        return SessionQuery(self.session_columns)
 
     @cached_property
     def short_read_name(self) -> str:

@@ -29,10 +29,13 @@ _GROUPS = frozenset({access.SHARED, access.ALL_PROJECTS})
 _NUMBERING = "0123456789-_"
 
 
+def may_name_others(arguments: Mapping[str, Any]) -> bool:
+    """Is there an argument that can name a project or an agent?"""
+    return not _NAMING_ARGUMENTS.isdisjoint(arguments)
+
+
 async def suggest_names(call: "Call", arguments: Mapping[str, Any]) -> None:
     """Note every project and agent of the arguments that does not exist but is close to one that does."""
-    if _NAMING_ARGUMENTS.isdisjoint(arguments):
-        return
     projects = _list_texts(arguments, _PROJECT_ARGUMENTS)
     agents = [agent for agent in _list_texts(arguments, _AGENT_ARGUMENTS) if agent != call.agent]
     works: list[Work[None]] = [partial(_suggest_project, call, project) for project in projects]

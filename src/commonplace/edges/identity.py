@@ -66,6 +66,7 @@ _CODEX_METAS: Final = ("threadId", "sessionId")
 _ORIGIN_HEADERS: Final = frozenset(
     name.lower() for name in (WINDOW_HEADER, SESSION_HEADER, SEAT_HEADER, BRANCH_HEADER, PROJECT_HEADER)
 )
+_SECRET_HEADERS: Final = frozenset({"authorization", "cookie"})
 _READ_METAS: Final = frozenset(
     {IDEMPOTENCY_META, WINDOW_META, SESSION_META, SEAT_META, BRANCH_META, _CLAUDE_CALL_META, *_CODEX_METAS}
 )
@@ -123,6 +124,8 @@ class Identity:
 
         `is_safe` says that the request cannot write: then the cookie of the web page is enough.
         """
+        if self._is_open and not query and _SECRET_HEADERS.isdisjoint(headers):
+            return add_headers(_apply_agent_header(access.LOCAL, headers.get("x-agent-id")), headers)
         secret = _read_bearer_token(headers)
         if not secret and "cookie" in headers:
             caller = await self.browsers.find_caller(headers, is_safe=is_safe)

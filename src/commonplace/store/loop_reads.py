@@ -59,7 +59,7 @@ class LoopReader:
 
     def read(self, work: Work[Any], operation: str) -> Any:
         """Run the transaction. Every error of SQLite is left to the reader threads, which classify it."""
-        is_measured = self._heavy.is_measured(operation)
+        is_measured = self._heavy.count_read(operation)
         began_cpu = time.thread_time() if is_measured else 0.0
         began = time.perf_counter()
         self._budget.refill()
@@ -71,8 +71,9 @@ class LoopReader:
             self._heavy.pause_operation(operation)
             raise NeedsThread from None
         seconds = time.perf_counter() - began
-        cpu_seconds = time.thread_time() - began_cpu if is_measured else 0.0
-        self._heavy.record_seconds(operation, seconds, cpu_seconds)
+        if is_measured or seconds > _SLOW_SECONDS:
+            cpu_seconds = time.thread_time() - began_cpu if is_measured else 0.0
+            self._heavy.record_seconds(operation, seconds, cpu_seconds)
         return result
 
     def _open_snapshot(self) -> None:
@@ -132,10 +133,10 @@ class HeavyReads:
             self._calls_left[operation] = left - 1
         return left > 0
 
-    def is_measured(self, operation: str) -> bool:
-        """Is the CPU time of this call read? That asks the kernel, which costs as much as a short statement."""
+    def count_read(self, operation: str) -> bool:
+        """Is this read measured? The CPU time is asked of the kernel, which costs as much as a short statement."""
         count = self._measured[operation] = self._measured.get(operation, -1) + 1
-        return count % _CALLS_PER_MEASUREMENT == 0 or operation in self._pauses
+        return count % _CALLS_PER_MEASUREMENT == 0 or operation in self._pauses or operation in self._late
 
     def record_seconds(self, operation: str, seconds: float, cpu_seconds: float) -> None:
         """Record what a read on the loop took; one that only waited is at fault if the next one waits too.

@@ -5,7 +5,7 @@ costs more than a short read of the store. What is remembered was parsed by the 
 the same. It belongs to one connection and goes with it, since a head may hold a key.
 """
 
-import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from commonplace.edges.http.request import RequestHead
@@ -14,7 +14,9 @@ MAX_WHOLE_BYTES: Final = 32 * 1024
 _MAX_HEADS: Final = 8
 _MAX_HEAD_BYTES: Final = 1024
 _END: Final = b"\r\n\r\n"
-_LENGTH: Final = re.compile(rb"\r\ncontent-length: ?([0-9]{1,5})(?=\r\n)", re.IGNORECASE)
+# As clients spell it; any other spelling goes through the parser.
+_LENGTHS: Final = (b"\r\nContent-Length: ", b"\r\ncontent-length: ")
+_MAX_LENGTH_DIGITS: Final = 5
 _LENGTH_NAME: Final = b"content-length"
 # With one of these the rest of a request, or its connection, is not like any other's.
 _UNUSUAL: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"trailer"})
@@ -29,11 +31,18 @@ class WholeRequest(NamedTuple):
 
 def split_whole_request(data: bytes) -> WholeRequest | None:
     """The request, if these bytes are exactly one, in the usual form."""
-    end = data.find(_END)
-    length = _LENGTH.search(data, 0, end + 2) if 0 < end < _MAX_HEAD_BYTES else None
-    if length is None or len(data) - end - len(_END) != int(length[1]):
+    end = data.find(_END, 0, _MAX_HEAD_BYTES)
+    for name in _LENGTHS:
+        start = data.find(name, 0, end)
+        if 0 < start < end:
+            break
+    else:
         return None
-    return WholeRequest(data[: length.start()] + data[length.end() : end], data[end + len(_END) :])
+    line_end = data.find(b"\r", start + 2, end + 1)
+    digits = data[start + len(name) : line_end]
+    if not digits.isdigit() or len(digits) > _MAX_LENGTH_DIGITS or len(data) - end - len(_END) != int(digits):
+        return None
+    return WholeRequest(data[:start] + data[line_end:end], data[end + len(_END) :])
 
 
 class KnownHead(NamedTuple):
@@ -52,7 +61,7 @@ class KnownHeads:
         self._heads: dict[bytes, KnownHead] = {}
         self.find_head = self._heads.get
 
-    def remember(self, head: bytes, scope: dict[str, Any]) -> None:
+    def remember(self, head: bytes, scope: Mapping[str, Any]) -> None:
         """Keep what the parser made of a head, if every request under it is an ordinary call."""
         names = [name for name, _ in scope["headers"]]
         if (

@@ -206,6 +206,22 @@ class BoundedHeadProtocol(HttpToolsProtocol):
             self._head_timer = None
 
 
+class CommonFields:
+    """The fields of every answer, such as the date, which uvicorn replaces once a second."""
+
+    def __init__(self) -> None:
+        self._fields: list[tuple[bytes, bytes]] | None = None
+        self._encoded = b""
+
+    def encode(self, fields: list[tuple[bytes, bytes]]) -> bytes:
+        if fields is not self._fields:
+            self._fields, self._encoded = fields, b"".join([b"%s: %s\r\n" % field for field in fields])
+        return self._encoded
+
+
+_common_fields = CommonFields()
+
+
 def _write_whole_answer(cycle: Any, status: int, fields: bytes, body: bytes) -> bool:
     """Send head and body in one piece, as they are; return False if this connection needs more than that.
 
@@ -221,8 +237,7 @@ def _write_whole_answer(cycle: Any, status: int, fields: bytes, body: bytes) -> 
         return False
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    common = b"".join([b"%s: %s\r\n" % field for field in cycle.default_headers])
-    cycle.transport.write(STATUS_LINE[status] + common + fields + body)
+    cycle.transport.write(STATUS_LINE[status] + _common_fields.encode(cycle.default_headers) + fields + body)
     cycle.message_event.set()
     cycle.on_response()
     return True

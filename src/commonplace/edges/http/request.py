@@ -34,7 +34,8 @@ _SHORT_BODY_BYTES: Final = 64 * 1024
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NO_EXTENSIONS: Final[Mapping[str, Any]] = {}
 _INT64: Final = range(-(2**63), 2**63)
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+# A number follows one of these, so that the digits of a text are not looked at.
+_LONG_NUMBER: Final = re.compile(rb"[\s:,\[-][0-9]{19}")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -260,7 +261,7 @@ async def read_json(body: bytes, limits: ClientLimits) -> Any:
 
 def _decode_checked(body: bytes, limits: ClientLimits) -> Any:
     most = limits.json_values
-    if _count_values_at_most(body) > most and _count_values_at_most(_STRING.sub(b"", body)) > most:
+    if len(body) > most and _count_values_at_most(body) > most and _count_values_at_most(_STRING.sub(b"", body)) > most:
         raise MalformedJson(f"The body has more than {most} values.", hint="Send less at once.")
     try:
         tree = _decode(body)
@@ -286,7 +287,8 @@ def _is_plain(body: bytes, tree: Any, depth: int) -> bool:
     A repeated key is lost in the tree, and with it a colon.
     """
     return (
-        b"\\" not in body
+        type(tree) is dict
+        and b"\\" not in body
         and body.count(b"[") + body.count(b"{") <= depth
         and _LONG_NUMBER.search(body) is None
         and _encode(tree).count(b":") == body.count(b":")

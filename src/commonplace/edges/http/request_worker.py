@@ -19,6 +19,7 @@ class RequestWorker:
         """Run the request; False if the one before has been answered but is not over."""
         if self._task is None:
             self._task = self._loop.create_task(self._run_requests(cycle))
+            self._task.add_done_callback(self._running.discard)
         elif self._next is not None:
             self._next.set_result(cycle)
             self._next = None
@@ -32,18 +33,13 @@ class RequestWorker:
         self._is_closed = True
         if self._next is not None:
             self._next.cancel()
-            self._next = None
 
     async def _run_requests(self, cycle: Any) -> None:
-        task = self._task
-        assert task is not None
-        try:
-            while True:
-                await cycle.run_asgi(self._app)
-                self._running.discard(task)
-                if self._is_closed:
-                    return
-                self._next = self._loop.create_future()
-                cycle = await self._next
-        finally:
-            self._running.discard(task)
+        while True:
+            await cycle.run_asgi(self._app)
+            if self._is_closed:
+                return
+            if self._task is not None:
+                self._running.discard(self._task)
+            self._next = self._loop.create_future()
+            cycle = await self._next

@@ -22,7 +22,7 @@ from commonplace.rooms.backlog.model import (
 from commonplace.rooms.work.item_store import find_work_of_item
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
-from commonplace.suggestions import suggest_names
+from commonplace.suggestions import may_name_others, suggest_names
 
 
 @operation(
@@ -243,5 +243,6 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
 async def _run_item_operation(call: Call, item_operation: Operation, item: dict[str, Any]) -> Any:
     arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id}, call.mask)
     del arguments["session_id"]
-    await suggest_names(call, arguments)
+    if may_name_others(arguments):
+        await suggest_names(call, arguments)
     return await item_operation.function(call, **arguments)
