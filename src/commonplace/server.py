@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import secrets
@@ -216,6 +217,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
                 calls, identity, publisher, events, mcp_secret, readiness, subscriptions, resource_routes
             )
             prepare_schemas(calls.catalogue)
+            gc.freeze()  # what is made until here lasts: no collection looks at it again
             listening.listen(2048)
             announce(url)
             _log.info("listening", extra={"url": url, "store": calls.database.kind, "auth": settings.auth})

@@ -240,6 +240,7 @@ def _write_whole_answer(cycle: Any, status: int, fields: bytes, body: bytes) -> 
     cycle.transport.write(STATUS_LINE[status] + _common_fields.encode(cycle.default_headers) + fields + body)
     cycle.message_event.set()
     cycle.on_response()
+    del cycle.scope["extensions"]  # they refer to the cycle: only a collection of garbage would find both
     return True
 
 
