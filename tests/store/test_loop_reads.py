@@ -1,5 +1,6 @@
 """Short reads of SQLite run on the event loop, all others in a reader thread; the answer is the same."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -135,3 +136,33 @@ def test_a_read_that_takes_the_cpu_leaves_the_loop_at_once():
     reads = HeavyReads()
     reads.record_seconds("long", seconds=0.02, cpu_seconds=0.02)
     assert reads.is_heavy("long")
+
+
+async def test_a_read_sees_every_write_that_was_answered_before_it(sqlite: Sqlite):
+    for n in range(20):
+        await sqlite.write(lambda tx, n=n: tx.run("insert into item values ($1)", f"item {n}"))
+        for _ in range(3):
+            row = await sqlite.read(lambda tx: tx.one("select count(*) as n from item"), "count")
+            assert row == {"n": n + 1}
+
+
+async def test_reads_of_two_loops_see_every_write_that_was_answered(sqlite: Sqlite):
+    count = "select count(*) as n from item"
+    await sqlite.read(lambda tx: tx.one(count), "count")
+
+    async def write_elsewhere() -> None:
+        await sqlite.write(lambda tx: tx.run("insert into item values ('of another loop')"))
+
+    await asyncio.to_thread(asyncio.run, write_elsewhere())
+    assert await sqlite.read(lambda tx: tx.one(count), "count") == {"n": 1}
+
+
+async def test_a_snapshot_without_reads_does_not_keep_the_log_from_being_emptied(sqlite: Sqlite):
+    await sqlite.write(lambda tx: tx.run("insert into item values ('a')"))
+    await sqlite.read(lambda tx: tx.one("select name from item"), "short")
+    other = sqlite.connect()
+    other.set_busy_timeout(30_000)
+    await asyncio.to_thread(other.wal_checkpoint, mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    other.close()
+    log = sqlite.folder.database.with_name(f"{sqlite.folder.database.name}-wal")
+    assert log.stat().st_size == 0

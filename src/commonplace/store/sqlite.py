@@ -71,29 +71,26 @@ class _ProbeEnded(Exception):
 class _Job:
     """One caller's transaction in the queue of a thread."""
 
-    __slots__ = ("_future", "_loop", "_work")
+    __slots__ = ("_loop", "_work", "result")
 
     def __init__(self, work: Work[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._work, self._loop = work, loop
-        self._future: asyncio.Future[Any] = loop.create_future()
-
-    async def wait_for_result(self) -> Any:
-        return await self._future
+        self.result: asyncio.Future[Any] = loop.create_future()
 
     @property
     def is_abandoned(self) -> bool:
-        return self._future.cancelled()
+        return self.result.cancelled()
 
     def run_to_end(self, tx: SqliteTx) -> Any:
         return run_to_end(self._work, tx)
 
     def settle_result(self, result: Any, error: BaseException | None) -> None:
-        if self._future.done():
+        if self.result.done():
             return
         if error is not None:
-            self._future.set_exception(error)
+            self.result.set_exception(error)
         else:
-            self._future.set_result(result)
+            self.result.set_result(result)
 
 
 _Outcome = tuple[_Job, Any, BaseException | None]
@@ -211,7 +208,7 @@ class Sqlite:
         job = _Job(work, asyncio.get_running_loop())
         queue.put(job)
         try:
-            answer: T = await job.wait_for_result()
+            answer: T = await job.result
         except (apsw.Error, MemoryError) as error:
             refusal = sqlite_refusal(error, self.folder.database)
             self._guard.record_error(refusal)

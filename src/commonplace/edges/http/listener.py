@@ -73,6 +73,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
     _is_in_head = False
     _is_in_message = False
     _refusal: errors.Refusal | None = None
+    _idle_since = 0.0
 
     def data_received(self, data: bytes) -> None:
         """Start a request that is whole and has a known head; all others go through the parser."""
@@ -90,7 +91,6 @@ class BoundedHeadProtocol(HttpToolsProtocol):
     def _start_whole_request(self, known: KnownHead, body: bytes) -> None:
         if self.transport.is_closing():
             return
-        self._unset_keepalive_if_required()
         scope: Any = known.scope.copy()
         self.scope = scope
         self.cycle = cycle = RequestResponseCycle(
@@ -167,6 +167,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         self._cancel_head_timer()
         self._worker.close()
         super().connection_lost(exc)
+        super()._unset_keepalive_if_required()
 
     def on_message_begin(self) -> None:
         self._is_in_head = self._is_in_message = True
@@ -196,6 +197,35 @@ class BoundedHeadProtocol(HttpToolsProtocol):
             return
         answering.close()
         raise RuntimeError("a probe awaits nothing")
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Leave the timer: it looks how long the connection was idle, instead of being set anew by every request."""
+
+    def on_response_complete(self) -> None:
+        """As uvicorn's own, but for that."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._end_after(self.timeout_keep_alive)
+
+    def _end_after(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self._is_in_message or not self.cycle.response_complete:
+            return  # what ends that request sets the timer again
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._end_after(left)
+        else:
+            super().timeout_keep_alive_handler()
 
     def _start_head_timer(self) -> None:
         self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)

@@ -261,7 +261,11 @@ async def read_json(body: bytes, limits: ClientLimits) -> Any:
 
 def _decode_checked(body: bytes, limits: ClientLimits) -> Any:
     most = limits.json_values
-    if len(body) > most and _count_values_at_most(body) > most and _count_values_at_most(_STRING.sub(b"", body)) > most:
+    if (
+        len(body) > most
+        and _count_values_at_most(body) > most
+        and _count_values_at_most(_STRING.sub(b"", body)) > most
+    ):
         raise MalformedJson(f"The body has more than {most} values.", hint="Send less at once.")
     try:
         tree = _decode(body)
