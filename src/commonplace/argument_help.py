@@ -1,70 +1,8 @@
 """What each argument means, by its name; `tool.argument` where one tool means something else by it.
 
-`edges/schema.py` puts these texts into the schemas. Models are shown only `SHORT_HELP`, because every text costs tokens
-in each `tools/list`; programs, the CLI and the generated pages get all of them. Types and bounds are with the operations.
+`edges/schema.py` puts these texts into the schemas that programs, the CLI and the generated pages get. Models are shown
+shorter ones (`brief_argument_help.py`). Types and bounds are with the operations.
 """
-
-SHORT_HELP = {
-    "session_id": "Yours.",
-    "agent_session": "Yours.",
-    "claude_instance": "Your agent name.",
-    "to_instance": "Agent, `*` or `@admins`.",
-    "memory_lock_files.files": "Paths, dir/, globs, a.py#f.",
-    "memory_store.force_store": "Replace the one with this title.",
-    "memory_store.supersedes": "Id of what this replaces.",
-    "memory_send_message.reply_to": "Message id.",
-    "memory_update_work.blocked_by": "Agent or item.",
-    "memory_query.memory_types": "Such as learning, spec.",
-    "memory_list_backlog.project": "`*`: all.",
-    "memory_list_backlog.ready": "Open, unblocked, free or yours.",
-    "memory_update_backlog_item.claim": "While you keep calling.",
-    "memory_update_backlog_item.assigned_to": 'Agent; "" frees it.',
-    "memory_update_backlog_item.force": "Claim although blocked.",
-    "memory_batch_backlog.items": "Arguments as in the single tools; depends_on takes #0 for the first.",
-    "memory_checklist.item_index": "From 0.",
-    "memory_guidelines.scope": "Project; set: default `global`.",
-    "memory_guidelines.enforce": "{on, match, unless, do, say, reason}",
-    "memory_get_spec.name": "As in memory_list_specs.",
-    "get_context.session_id": "Blackboard.",
-    "get_messages.session_id": "Blackboard.",
-    "get_session.session_id": "Blackboard.",
-    "get_message.session_id": "Blackboard.",
-    "close_session.session_id": "Blackboard.",
-    "add_message.session_id": "Blackboard.",
-    "add_private_note.session_id": "Blackboard.",
-    "search_context.session_id": "Blackboard.",
-    "get_session_audit.session_id": "Blackboard.",
-    "set_memory.session_id": "Blackboard; default: none.",
-    "get_memory.session_id": "Blackboard; default: none.",
-    "delete_memory.session_id": "Blackboard; default: none.",
-    "list_memory.session_id": "Blackboard; `all`: every scope.",
-    "read_session.session_id": "From list_sessions.",
-    "upload_session.session_id": "The transcript's id.",
-    "search_context.fuzzy_threshold": "Least score.",
-    "depends_on": "Item ids.",
-    "resolution": "How, or why not.",
-    "memory_get_active_work.instance": "Agent.",
-    "memory_get_agent_status.instance": "Agent.",
-    "memory_list_backlog.assigned_to": "Agent.",
-    "memory_add_backlog_item.assigned_to": "Agent.",
-    "memory_define_spec.spec_type": "Or api, schema, requirement, state, own word.",
-    "memory_define_spec.force": "Let a state: spec shrink.",
-    "memory_guidelines.priority": "Low first.",
-    "memory_change_status.superseded_by": "Document id.",
-    "memory_project.confirm": "Name again.",
-    "memory_project.path_patterns": "Its working directories.",
-    "memory_register_function.file_path": "path:line",
-    "memory_register_function.prefer_over": "What not to use.",
-    "memory_register_function.requires": "Preconditions.",
-    "get_context.after": "Sequence read so far.",
-    "get_messages.after": "Sequence read so far.",
-    "set_memory.expires_in": "Seconds.",
-    "set_memory.expected_version": "Else conflict.",
-    "memory_update_backlog_item.expected_version": "Else conflict.",
-    "write_knowledge.path": "Such as notes/auth.md.",
-    "upload_session.offset": "Bytes stored so far.",
-    "memory_admin.projects": "`*`: all.",
-}
 
 _BLACKBOARD = "The blackboard: the session_id that create_session returned."
 
@@ -405,8 +343,3 @@ ARGUMENT_HELP = {
 def describe_argument(tool: str, argument: str) -> str:
     """The text for programs and people."""
     return ARGUMENT_HELP.get(f"{tool}.{argument}") or ARGUMENT_HELP.get(argument, "")
-
-
-def describe_argument_briefly(tool: str, argument: str) -> str:
-    """The text for models; empty where the name says enough."""
-    return SHORT_HELP.get(f"{tool}.{argument}") or SHORT_HELP.get(argument, "")

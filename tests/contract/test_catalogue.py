@@ -13,7 +13,8 @@ import pytest
 
 import commonplace
 from commonplace import errors
-from commonplace.argument_help import ARGUMENT_HELP, SHORT_HELP
+from commonplace.argument_help import ARGUMENT_HELP
+from commonplace.brief_argument_help import SHORT_HELP
 from commonplace.catalogue import CATALOGUE
 from commonplace.edges.schema import input_schema, tool_definition
 

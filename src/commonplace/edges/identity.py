@@ -125,7 +125,7 @@ class Identity:
         `is_safe` says that the request cannot write: then the cookie of the web page is enough.
         """
         if self._is_open and not query and _SECRET_HEADERS.isdisjoint(headers):
-            return add_headers(_apply_agent_header(access.LOCAL, headers.get("x-agent-id")), headers)
+            return add_headers(_apply_agent_header(access.LOCAL, headers), headers)
         secret = _read_bearer_token(headers)
         if not secret and "cookie" in headers:
             caller = await self.browsers.find_caller(headers, is_safe=is_safe)
@@ -147,7 +147,7 @@ class Identity:
                 self._failed_keys.count_failure(address, self._clock()), "invalid_token"
             )
         if not self._auth_on:
-            caller = _apply_agent_header(caller, _decode_header_value(headers.get("x-agent-id", "")))
+            caller = _apply_agent_header(caller, headers)
         return add_headers(caller, headers)
 
     def _add_challenge(self, refusal: errors.Refusal, error: str = "") -> errors.Refusal:
@@ -266,9 +266,12 @@ def _read_bearer_token(headers: Mapping[str, str]) -> str:
     return secret.strip()[:_MAX_SECRET_CHARACTERS] if scheme.lower() == "bearer" else ""
 
 
-def _apply_agent_header(caller: Caller, agent: str) -> Caller:
+def _apply_agent_header(caller: Caller, headers: Mapping[str, str]) -> Caller:
     """Without keys a caller may name its agent; the agent of a key cannot be overridden."""
-    if not agent or caller.agent is not None:
+    if "x-agent-id" not in headers or caller.agent is not None:
+        return caller
+    agent = _decode_header_value(headers["x-agent-id"])
+    if not agent:
         return caller
     try:
         return replace(caller, agent=_AGENT_NAME.validate_python(agent))

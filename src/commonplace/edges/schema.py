@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from commonplace.argument_help import describe_argument, describe_argument_briefly
+from commonplace.argument_help import describe_argument
+from commonplace.brief_argument_help import describe_argument_briefly
 from commonplace.operation import Operation, OperationFamily, Tool
 from commonplace.room import Catalogue, list_operations
 from commonplace.rooms.sessions.model import UNKNOWN_AGENT
