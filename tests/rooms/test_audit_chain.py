@@ -151,7 +151,7 @@ def pick_mutation(keys: list[RowKey], dice: random.Random) -> tuple[str, list[An
     )  # fmt: skip
 
 
-async def test_random_mutations_are_all_found(team, pytestconfig):
+async def test_random_mutations_are_all_found(team, pytestconfig, request):
     for _ in range(3):
         await write_rows(team)
         await seal(team)
@@ -160,6 +160,8 @@ async def test_random_mutations_are_all_found(team, pytestconfig):
     assert (await verify(team))["problems"] == []
     for _ in range(1000 if pytestconfig.getoption("--long") else 60):
         sql, values = pick_mutation(keys, dice)
+        if "set project" in sql and "citus" in request.node.name:
+            continue  # Citus itself refuses to move a row to another project
         assert await find_problems_after(team, sql, values), (sql, values)
 
 

@@ -376,7 +376,8 @@ async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read
         ("\n".join(map(str, range(2000))), "\n".join(map(str, range(1, 2002))), "- 0\n+ 2000\n+ 2001"),
         ("x\ny\n" * 5000 + "v", "y\nx\n" * 5000 + "w", "- v\n+ w"),
         ("x\ny\n" * 5000, "y\nx\n" * 5000, "Lines changed their places."),
-        ("old\n" * 5000, "new\n" * 5000, "more changed lines"),
+        ("a\n" + "x\ny\n" * 5000 + "v", "b\n" + "x\ny\n" * 4000 + "w", "- a\n- v\n+ b\n+ w\n… 2000 more"),
+        ("old\n" * 5000, "new\n" * 5000, "… 9750 more changed lines"),
         ("x\ny\n" * 35 + "v", "y\nx\n" * 35 + "w", "- x\n- v\n+ x\n+ w"),
     ],
     ids=[
@@ -384,6 +385,7 @@ async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read
         "many lines",
         "other order and more",
         "other order",
+        "fewer of the same",
         "all of it",
         "few kinds of lines",
     ],

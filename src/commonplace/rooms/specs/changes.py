@@ -5,6 +5,8 @@ Texts are compared within bounds, because a spec may have thousands of lines and
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,25 +16,38 @@ from commonplace.store.database import Row
 _MAX_DIFF_CHARACTERS = 1500
 # A comparison in order takes quadratic time, whatever the lines are.
 _MAX_LINES_COMPARED = 80
+# Of a longer text, a line that is in both versions counts as kept, however often it is there.
+_MAX_LINES_COUNTED = 3000
+# More than a reply can hold; the others are only counted.
+_MAX_LINES_LISTED = 500
 _MAX_LINE_CHARACTERS = 160
 _MAX_NOTICE_LINE_CHARACTERS = 60
 _CONTEXT_CHARACTERS = 40
 _NO_SCHEMA = "{}"
 
 
+class LineChanges(NamedTuple):
+    """Removed and added lines, marked; and how many more there are of each."""
+
+    lines: list[str]
+    more_removed: int = 0
+    more_added: int = 0
+
+
 def render_spec_changes(old: Row, new: Row) -> str:
     """Return the removed (`-`) and added (`+`) lines of content and schema, cut to what a reply may hold."""
-    lines = _list_changed_lines(old, new)
+    changes = _list_changes(old, new)
     shown: list[str] = []
     remaining = _MAX_DIFF_CHARACTERS
-    for line in lines:
+    for line in changes.lines:
         short = shorten_line(line, _MAX_LINE_CHARACTERS)
         remaining -= len(short) + 1
         if remaining < 0:
             break
         shown.append(short)
-    if len(shown) < len(lines):
-        shown.append(f"… {len(lines) - len(shown)} more changed lines")
+    more = len(changes.lines) - len(shown) + changes.more_removed + changes.more_added
+    if more:
+        shown.append(f"… {more} more changed lines")
     if shown:
         return "\n".join(shown)
     return "The text is the same." if old["content"] == new["content"] else "Lines changed their places."
@@ -40,18 +55,24 @@ def render_spec_changes(old: Row, new: Row) -> str:
 
 def summarize_spec_changes(old: Row, new: Row) -> str:
     """Return the numbers of added and removed lines, and the first added one, or the first removed one."""
-    lines = _list_changed_lines(old, new)
-    added = [line for line in lines if line[:2] == "+ "]
-    removed = [line for line in lines if line[:2] == "- "]
+    changes = _list_changes(old, new)
+    added = [line for line in changes.lines if line[:2] == "+ "]
+    removed = [line for line in changes.lines if line[:2] == "- "]
     first = next((line[2:] for line in (*added, *removed) if line[2:].strip()), "")
-    count = f"+{len(added)} -{len(removed)} lines"
+    count = f"+{len(added) + changes.more_added} -{len(removed) + changes.more_removed} lines"
     return f'{count}: "{shorten_line(first, _MAX_NOTICE_LINE_CHARACTERS)}"' if first else count
 
 
-def _list_changed_lines(old: Row, new: Row) -> list[str]:
-    changes = _compare_lines(old["content"].splitlines(), new["content"].splitlines())
-    schema_changes = _compare_lines(_list_schema_lines(old), _list_schema_lines(new))
-    return [*changes, "json_schema:", *schema_changes] if schema_changes else changes
+def _list_changes(old: Row, new: Row) -> LineChanges:
+    text = _compare_lines(old["content"].splitlines(), new["content"].splitlines())
+    schema = _compare_lines(_list_schema_lines(old), _list_schema_lines(new))
+    if not schema.lines:
+        return text
+    return LineChanges(
+        [*text.lines, "json_schema:", *schema.lines],
+        text.more_removed + schema.more_removed,
+        text.more_added + schema.more_added,
+    )
 
 
 def _list_schema_lines(version: Row) -> list[str]:
@@ -59,23 +80,47 @@ def _list_schema_lines(version: Row) -> list[str]:
     return msgspec.json.format(schema, indent=1).splitlines() if schema != _NO_SCHEMA else []
 
 
-def _compare_lines(old: Sequence[str], new: Sequence[str]) -> list[str]:
+def _compare_lines(old: Sequence[str], new: Sequence[str]) -> LineChanges:
     """Compare what is between the common first and last lines; if that is long, without regard to the order."""
     start = _count_common_items(old, new)
     end = _count_common_items(old[start:][::-1], new[start:][::-1])
     old, new = old[start : len(old) - end], new[start : len(new) - end]
     if max(len(old), len(new)) > _MAX_LINES_COMPARED:
-        counts, new_counts = Counter(old), Counter(new)
-        return _render_replacement(
-            _take_lines(old, counts - new_counts), _take_lines(new, new_counts - counts)
-        )
+        is_short = max(len(old), len(new)) <= _MAX_LINES_COUNTED
+        return _compare_counts(old, new) if is_short else _compare_sets(old, new)
     kept = [*_list_kept_lines(old, new), (len(old), len(new))]
     starts = [(0, 0), *((i + 1, j + 1) for i, j in kept)]
-    return [
-        line
-        for (i1, j1), (i2, j2) in zip(starts, kept, strict=False)
-        for line in _render_replacement(old[i1:i2], new[j1:j2])
-    ]
+    return LineChanges(
+        [
+            line
+            for (i1, j1), (i2, j2) in zip(starts, kept, strict=False)
+            for line in _render_replacement(old[i1:i2], new[j1:j2])
+        ]
+    )
+
+
+def _compare_sets(old: Sequence[str], new: Sequence[str]) -> LineChanges:
+    """Compare which lines are there, at the speed of C; of lines that are in both, only how many there are in all."""
+    old_lines, new_lines = frozenset(old), frozenset(new)
+    kept_of_old = sum(map(new_lines.__contains__, old))
+    kept_of_new = sum(map(old_lines.__contains__, new))
+    removed, added = len(old) - min(kept_of_old, kept_of_new), len(new) - min(kept_of_old, kept_of_new)
+    first_removed = list(islice((line for line in old if line not in new_lines), _MAX_LINES_LISTED))
+    first_added = list(islice((line for line in new if line not in old_lines), _MAX_LINES_LISTED))
+    return LineChanges(
+        _render_replacement(first_removed, first_added),
+        removed - len(first_removed),
+        added - len(first_added),
+    )
+
+
+def _compare_counts(old: Sequence[str], new: Sequence[str]) -> LineChanges:
+    """Compare how often each line is there."""
+    counts, new_counts = Counter(old), Counter(new)
+    gone, come = counts - new_counts, new_counts - counts
+    removed, added = gone.total(), come.total()
+    listed = _take_lines(old, gone), _take_lines(new, come)
+    return LineChanges(_render_replacement(*listed), removed - len(listed[0]), added - len(listed[1]))
 
 
 def _list_kept_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -102,9 +147,11 @@ def _list_kept_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[i
 
 
 def _take_lines(lines: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Return the first lines, so many of each."""
-    taken = []
+    """Return the first lines, so many of each; not more than can be shown."""
+    taken: list[str] = []
     for line in lines:
+        if len(taken) == _MAX_LINES_LISTED:
+            break
         if count := counts.get(line):
             counts[line] = count - 1
             taken.append(line)
