@@ -63,7 +63,7 @@ async def print_probes(store: str, clients: int, seconds: float) -> None:
             *(sys.executable, "-m", "bench.probes", "--probe", str(port), "--seconds", str(seconds)),
             stdout=asyncio.subprocess.PIPE,
         )
-        load = await measure_load(port, pids, build, clients=clients, seconds=seconds)
+        load = await measure_load(port, pids, build, clients=clients, seconds=seconds, overloads=True)
         printed, _ = await prober.communicate()
     probes = json.loads(printed)
     waits = sorted(milliseconds for milliseconds, _ in probes)

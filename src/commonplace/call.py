@@ -158,7 +158,6 @@ class CallRequest(msgspec.Struct):
     key: idempotency.RequestKey | None = None
     prepared: Any = None
     attempts: int = 0
-    """How often its transaction was begun."""
 
 
 class Calls:
@@ -191,11 +190,7 @@ class Calls:
         return await self._run_audited(operation.name, arguments, caller, operation)
 
     async def _run_audited(
-        self,
-        name: str,
-        given: Mapping[str, Any],
-        caller: Caller,
-        operation: Operation | None = None,
+        self, name: str, given: Mapping[str, Any], caller: Caller, operation: Operation | None = None
     ) -> Answer:
         """Run an operation, by its name unless it is given."""
         started, outcome = perf_counter(), "failed"
@@ -367,15 +362,18 @@ class Calls:
         has_news = session is not None and session.has_notice
         if session and self.activity.is_touch_due(session.id, call.now):
             call.touched = True
-            has_news |= await self.activity.touch_session(
-                call.tx, session, call.now, call.probed, call.store_now
-            )
+            touch = self.activity.touch_session(call.tx, session, call.now, call.probed, call.store_now)
+            has_news |= await touch
         await self.search.refresh_items(call.tx, call.changed_items, call.new_entries)
         notices = await activity.take_notices(call.tx, session) if session and has_news else []
-        await events.insert_audit_row(
-            call.tx, call.project, call.now, operation.name, "ok", call.agent, call.caller, call.subject
-        )
+        row = (operation.name, "ok", call.agent, call.caller, call.subject)
+        await self._insert_audit_row(call.tx, call.project, call.now, *row)
         return notices
+
+    async def _insert_audit_row(self, tx: Tx, project: str, now: int, *row: Any) -> None:
+        await events.insert_audit_row(tx, project, now, *row)
+        if now < self.clock.sealed_until:
+            await events.note_late_row(tx, now)
 
     async def _record_refusal(
         self, name: str, given: Mapping[str, Any], caller: Caller, refusal: errors.Refusal
@@ -386,7 +384,7 @@ class Calls:
         project = named if caller.sees_project(named) else ""
         # Not the refusal itself: a store may hold its last job, and the traceback holds the whole request.
         row = (name, refusal.code, caller.agent or "", caller, refusal.message)
-        await self._write_after(name, lambda tx: events.insert_audit_row(tx, project, self.clock(), *row))
+        await self._write_after(name, lambda tx: self._insert_audit_row(tx, project, self.clock(), *row))
 
 
 async def _require_scope(call: Call, operation: Operation, project: object) -> None:

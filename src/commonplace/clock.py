@@ -28,6 +28,8 @@ class WatchedClock:
 
     def __init__(self, read: Clock) -> None:
         self._read = read
+        self.sealed_until = 0
+        """Stamps before this time are expected no more (`rooms/admin/audit_sealing.py`)."""
         self._highest = 0
         self._lowest = _NEVER
         self._lowest_of_rounds: deque[int] = deque(maxlen=_REMEMBERED_ROUNDS)

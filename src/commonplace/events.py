@@ -28,6 +28,7 @@ _PAGE_EVENTS = 500
 _LAG_SHOWN_SECONDS = 60.0
 _MAX_AUDIT_DETAIL_CHARACTERS = 500
 # Ids of audit rows are no secrets; asking the system for each one lets go of the interpreter's lock in the writer.
+_PROCESS = secrets.token_hex(8)
 _audit_ids = random.Random(secrets.randbits(128))  # noqa: S311
 
 
@@ -118,6 +119,21 @@ async def insert_audit_row(
         caller.key,
         caller.role,
         detail[:_MAX_AUDIT_DETAIL_CHARACTERS],
+    )
+
+
+LATE_ROWS_SETTING = "audit_late_"
+
+
+async def note_late_row(tx: Tx, now: int) -> None:
+    """Tell who seals the audit log that a row has a stamp of a time that is sealed, because this clock was set back.
+
+    It is in the transaction of the row: this process may be killed before it seals the row itself.
+    """
+    await tx.queue(
+        "insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value",
+        f"{LATE_ROWS_SETTING}{_PROCESS}",
+        f"{now} {_audit_ids.getrandbits(48):012x}",
     )
 
 

@@ -122,7 +122,9 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
     page_check = background.every(
         _PAGE_CHECK_INTERVAL_SECONDS, calls.database.check_pages, name="page check", first_after=0
     )
-    sealing = background.every(SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows, name="audit seals")
+    sealing = background.every(
+        SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows, name="audit seals", first_after=0
+    )
     webhooks = background.every(SEND_INTERVAL_SECONDS, WebhookSender(calls).send_due, name="webhooks")
     clock_watch = background.every(
         lease_time.WATCH_SECONDS,

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from commonplace import errors, server
-from commonplace.access import SHARED, Caller
-from commonplace.clock import iso_exact
+from commonplace.access import LOCAL, SHARED, Caller
+from commonplace.call import Calls
+from commonplace.catalogue import CATALOGUE
+from commonplace.clock import HOUR, iso_exact
 from commonplace.rooms.admin import audit_chain, audit_sealing, audit_store
 from commonplace.rooms.admin.audit_chain import RowKey
 from commonplace.rooms.admin.audit_sealing import AuditSealer
@@ -121,6 +123,25 @@ async def test_every_act_on_a_row_is_found_and_the_row_is_named(team):
     problems = (await verify(team))["problems"]
     assert f"The row {iso_exact(at + 1)} {'f' * 12} was added later: no seal lists it." in problems
     assert len(problems) == 3
+
+
+async def test_rows_of_a_replica_that_was_killed_while_its_clock_was_behind_are_sealed_by_another(team):
+    alice = await team.agent("alice")
+    await write_rows(team)
+    await seal(team)
+    behind = Calls(team.database, CATALOGUE, team.calls.settings, lambda: team.clock() - HOUR)
+    await AuditSealer(behind).seal_new_rows()
+    for n in range(3):
+        await behind.run("memory_heartbeat", {"session_id": alice.session_id, "current_task": f"{n}"}, LOCAL)
+    with pytest.raises(errors.UnknownArgument):
+        await behind.run("memory_query", {"project": "shop", "question": "?"}, LOCAL)
+    sealer = AuditSealer(team.calls)
+    for _ in range(12):
+        team.clock.advance(seconds=20)
+        await sealer.seal_new_rows()
+    verified = await verify(team)
+    assert (verified["problems"], "unsealed" in verified) == ([], False)
+    assert await team.database.read(audit_store.list_late_notes) == {}
 
 
 def pick_mutation(keys: list[RowKey], dice: random.Random) -> tuple[str, list[Any]]:

@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 SEAL_INTERVAL_SECONDS = 15
 LATE_COMMIT_MICROSECONDS = 60 * SECOND
 """A row is sealed if its transaction commits within this time; transactions have shorter limits."""
+_ROUNDS_OF_NOTES = 2 * LATE_COMMIT_MICROSECONDS // (SEAL_INTERVAL_SECONDS * SECOND)
 _MAX_ROWS_AT_ONCE = 4 * audit_chain.MAX_ROWS_OF_SEAL
 _LOG_INTERVAL = 10 * MINUTE
 _LOCK = "audit"
@@ -33,14 +34,18 @@ class AuditSealer:
     def __init__(self, calls: Calls) -> None:
         self._database, self._clock = calls.database, calls.clock
         self._logged_at: dict[str, int] = {}
+        self._rounds_of_notes: dict[tuple[str, str], int] = {}
 
     async def seal_new_rows(self) -> None:
         """Seal what every project has new, unless another replica just did.
 
         Rows that this process wrote while its clock was set back are older than what is sealed, and new all the same.
+        So are those of others, which they note in case that they are killed before they seal them.
         """
         lowest, now = self._clock.end_round(), self._clock()
         sealed_until = await self._database.read(audit_store.load_sealed_until)
+        self._clock.sealed_until = sealed_until - LATE_COMMIT_MICROSECONDS
+        lowest = min(lowest, await self._find_lowest_noted())
         if now - SEAL_INTERVAL_SECONDS * SECOND // 2 < sealed_until <= min(now, lowest):
             return
         since = min(sealed_until, now, lowest) - LATE_COMMIT_MICROSECONDS
@@ -48,6 +53,16 @@ class AuditSealer:
         sealed = [await self._seal_project(project, now, lowest) for project in projects]
         if any(sealed):
             await self._database.write(lambda tx: audit_store.store_sealed_until(tx, now))
+
+    async def _find_lowest_noted(self) -> int:
+        """The lowest time of rows that were noted; a note is deleted when its row must have been committed and sealed."""
+        notes = await self._database.read(audit_store.list_late_notes)
+        rounds = {note: self._rounds_of_notes.get(note, 0) + 1 for note in notes.items()}
+        over = [note for note, seen in rounds.items() if seen > _ROUNDS_OF_NOTES]
+        if over:
+            await self._database.write(lambda tx: audit_store.delete_late_notes(tx, over))
+        self._rounds_of_notes = rounds
+        return min((int(value.split(" ")[0]) for value in notes.values()), default=MAX_INTEGER)
 
     async def _seal_project(self, project: str, now: int, lowest: int) -> bool:
         """Whether there were new rows. One look at what is sealed already serves all seals of this run."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from commonplace.events import LATE_ROWS_SETTING
 from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey, seal_from_row
 from commonplace.store.database import Row, Tx
 
@@ -24,6 +25,19 @@ async def store_sealed_until(tx: Tx, at: int) -> None:
         _SEALED_UNTIL,
         str(at),
     )
+
+
+async def list_late_notes(tx: Tx) -> dict[str, str]:
+    """The notes of processes whose clock was set back (`events.note_late_row`): the time of a row, and a random word."""
+    rows = await tx.all(
+        "select name, value from setting where name like $1 order by name", f"{LATE_ROWS_SETTING}%"
+    )
+    return {row["name"]: row["value"] for row in rows}
+
+
+async def delete_late_notes(tx: Tx, notes: Iterable[tuple[str, str]]) -> None:
+    """Delete them unless they were written again since."""
+    await tx.many("delete from setting where name = $1 and value = $2", list(notes))
 
 
 async def list_projects_since(tx: Tx, since: int) -> list[str]:
