@@ -11,7 +11,7 @@ from commonplace import errors
 from commonplace.arguments import TimeArgument
 from commonplace.call import Call
 from commonplace.masking import MASKING_VERSION
-from commonplace.operation import ALL_ARGUMENTS, Reply, operation
+from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.rooms.archives import lookup, model, session_search, store, study_store
 from commonplace.rooms.archives.events import SESSION_ARCHIVED
 from commonplace.rooms.archives.handoff_notes import add_transcript_notes
@@ -179,7 +179,7 @@ def _build_receipt(
     )
 
 
-async def _build_page(page: PageRequest) -> Reply:
+async def _build_page(page: PageRequest) -> chat_page.ChatPage | raw_page.RawPage:
     return await (chat_page.build_chat_page if page.view == "chat" else raw_page.build_raw_page)(page)
 
 
