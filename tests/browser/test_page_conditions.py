@@ -183,3 +183,23 @@ def test_first_data_are_asked_for_beside_the_scripts_and_taken_by_the_view(stage
         page.wait_for(f"import('{script}').then((first) => first.listUntaken().length === 0)")
     assert page.list_problems() == []
     page.close()
+
+
+def test_another_tab_reads_the_stream_when_the_one_that_did_goes_elsewhere(stage: PageStage):
+    """The browser keeps a page for its back button: there it sleeps, and must not keep the stream to itself."""
+    context = stage.sign_in()
+    first = stage.chromium.open_page(f"{stage.server.url}/work?project={PROJECT}", context)
+    first.wait_for("Boolean(document.querySelector('.live-live'))")
+    second = stage.chromium.open_page(f"{stage.server.url}/work?project={PROJECT}", context)
+    second.wait_for("Boolean(document.querySelector('.live-live'))")
+    first.goto(f"{stage.server.url}/docs")
+    stage.act("ann", "memory_add_backlog_item", title="While the first is elsewhere")
+    second.wait_for("document.body.textContent.includes('While the first is elsewhere')")
+    first.run("history.back()")
+    first.wait_for("document.body.textContent.includes('While the first is elsewhere')")
+    first.wait_for("Boolean(document.querySelector('.live-live'))")
+    stage.act("ann", "memory_add_backlog_item", title="After it came back")
+    for page in (first, second):
+        page.wait_for("document.body.textContent.includes('After it came back')")
+    first.close()
+    second.close()

@@ -93,6 +93,19 @@ async def test_json_beside_a_view_is_the_reply_of_its_operation(browser, view):
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
 
 
+async def test_json_without_a_project_is_of_those_that_the_view_shows(browser):
+    await browser.sign_in()
+    for view in VIEW_OPERATIONS:
+        assert (await browser.request("GET", f"/{view}.json")).status == 200, view
+    project = {"x-commonplace-project": "shop"}
+    lesson = {"title": "One", "content": "Round per line.", "memory_type": "learning"}
+    await browser.request("POST", "/api/memory_add_backlog_item", {"title": "One"}, **project)
+    stored = await browser.request("POST", "/api/memory_store", lesson, **project)
+    assert stored.status == 200
+    assert (await browser.request("GET", "/work.json")).json["count"] == 1
+    assert (await browser.request("GET", "/knowledge.json")).json["count"] == 1
+
+
 async def test_json_takes_the_filters_of_the_address(browser):
     await browser.sign_in()
     await browser.request(

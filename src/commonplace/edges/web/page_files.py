@@ -37,6 +37,7 @@ _TYPES: Final = {
     "webmanifest": b"application/manifest+json",
 }
 _SHELL: Final = "index.html"
+_ICON: Final = "icon.svg"
 _FIRST_SCRIPT: Final = "app.js"
 _IMPORT: Final = re.compile(rb'^import [^;]* from "\./([\w.-]+)";', re.MULTILINE)
 _IMMUTABLE: Final = b"public, max-age=31536000, immutable"
@@ -93,6 +94,7 @@ class WebPage:
             for name, body in sources.items()
             if name.rpartition(".")[2] in _TYPES
         }
+        self.icon = PageFile(_ICON, sources[_ICON], b"no-cache")
         self.shells = {view: self._build_shell(shell, sources, view) for view in VIEWS}
 
     def _build_shell(self, shell: bytes, sources: dict[str, bytes], view: str) -> PageFile:
@@ -106,7 +108,8 @@ class WebPage:
     def public_routes(self) -> dict[str, Route]:
         routes: dict[str, Route] = {f"/{view}": shell.send for view, shell in self.shells.items()}
         files = {path: file.send for path, file in self.files.items()}
-        return {"/": self.shells[VIEWS[0]].send} | routes | files
+        # Browsers ask for this name beside pages that name no icon, such as the documentation.
+        return {"/": self.shells[VIEWS[0]].send, "/favicon.ico": self.icon.send} | routes | files
 
 
 def _list_scripts(sources: dict[str, bytes], first: str) -> set[str]:

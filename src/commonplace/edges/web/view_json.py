@@ -1,6 +1,7 @@
 """`/work.json` beside `/work`: the reply of the operation that the view shows, for scripts and for curiosity.
 
-The filters of the view's address are the operation's arguments. There is no second path: the call goes through call.run.
+The filters of the view's address are the operation's arguments. Without a project it is of the same ones as the view: of all,
+or of the one that was active last. There is no second path: the call goes through call.run.
 """
 
 from functools import partial
@@ -8,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from commonplace import errors
+from commonplace.access import ALL_PROJECTS, SHARED, Caller
 from commonplace.call import Calls
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Response
@@ -24,6 +26,9 @@ VIEW_OPERATIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "admin": ("memory_admin", {"action": "audit_log"}),
 }
 """The operation of each view, and the arguments that the view fixes."""
+_VIEWS_OF_ONE_PROJECT: Final = ("knowledge", "messages", "code")
+_VIEWS_OF_NO_PROJECT: Final = ("admin",)
+_MAX_LISTED_PROJECTS: Final = 100
 _MAX_FIELDS: Final = 50
 _MAX_DIGITS: Final = 15
 
@@ -37,8 +42,19 @@ class ViewJson:
 
     async def send_reply(self, view: str, request: Request, response: Response) -> None:
         name, fixed = VIEW_OPERATIONS[view]
-        answer = await self._calls.run(name, _parse_arguments(request.query) | fixed, request.caller)
+        arguments = _parse_arguments(request.query) | fixed
+        if "project" not in arguments and view not in _VIEWS_OF_NO_PROJECT:
+            arguments["project"] = await self._choose_project(view, request.caller)
+        answer = await self._calls.run(name, arguments, request.caller)
         await response.send(200, answer.to_text())
+
+    async def _choose_project(self, view: str, caller: Caller) -> str:
+        if view not in _VIEWS_OF_ONE_PROJECT:
+            return ALL_PROJECTS
+        answer = await self._calls.run("memory_list_projects", {"limit": _MAX_LISTED_PROJECTS}, caller)
+        listed = answer.reply.projects
+        chosen = next((row for row in listed if row.active_sessions), next(iter(listed), None))
+        return chosen.project if chosen else SHARED
 
 
 def _parse_arguments(query: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import { each, effect, html, render, signal } from "./dom.js";
 import { knownSession } from "./first-data.js";
-import { age, clock, titleTime } from "./format.js";
+import { clock, titleTime } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog, listenToKeys, openHelp, openPalette } from "./keys.js";
 import { onEvents, startLive, stopLive, togglePaused } from "./live.js";
@@ -161,7 +161,7 @@ function chooseProject(event) {
 
 function showLive() {
   const { state, behind, seen } = live.value;
-  const said = paused.value ? `paused${behind ? `, ${behind} behind` : ""}` : state === "live" ? "live" : state === "connecting" ? "connecting" : `last seen ${age(new Date(seen).toISOString())} ago`;
+  const said = paused.value ? `paused${behind ? `, ${behind} behind` : ""}` : state === "live" ? "live" : state === "connecting" ? "connecting" : `last seen ${clock(new Date(seen).toISOString()).slice(0, 5)}`;
   return html`<button class="live live-${paused.value ? "paused" : state}" title="Live updates (.)" onclick=${togglePaused}><span class="dot" aria-hidden="true"></span><span class="live-text">${said}</span></button>`;
 }
 

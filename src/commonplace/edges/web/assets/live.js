@@ -44,6 +44,20 @@ export function startLive() {
   channel.postMessage({ hello: true });
 }
 
+/** A page that the browser keeps for its back button is asleep: it must neither lead nor keep others waiting. */
+let isAsleep = false;
+addEventListener("pagehide", () => {
+  isAsleep = Boolean(leading);
+  stopLive();
+});
+addEventListener("pageshow", () => {
+  if (!isAsleep) return;
+  isAsleep = false;
+  startLive();
+  isReset = true;
+  schedule();
+});
+
 export function stopLive() {
   leading?.abort("stopped");
   stopLeading?.();
