@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 import { togglePaused } from "./live.js";
 import { openModal } from "./view.js";
 import { overview } from "./overview.js";
-import { call, dismiss, go, oneProject, paused, projects, route, toasts } from "./state.js";
+import { call, copy, dismiss, go, oneProject, paused, projects, route, toasts } from "./state.js";
 
 /** What is open above the page. @type {import("./dom.js").Signal<(() => unknown) | null>} */
 export const dialog = signal(null);
@@ -18,7 +18,7 @@ export function closeDialog() {
 let isAfterG = false;
 
 const COMMON = /** @type {[string, string][]} */ ([
-  ["?", "show the keys"], ["Ctrl K  /", "search or jump"], ["g + letter", "go to a view"], ["j  k", "move in a list"], ["enter", "open"], ["esc", "close or back"], ["u", "undo"], ["p", "choose the project"], [".", "pause and resume"],
+  ["?", "show the keys"], ["Ctrl K  /", "search or jump"], ["g + letter", "go to a view"], ["j  k", "move in a list"], ["enter", "open"], ["esc", "close or back"], ["u", "undo"], ["y", "copy the address"], ["p", "choose the project"], [".", "pause and resume"],
 ]);
 
 /** @param {Record<string, import("./view.js").View>} given */
@@ -78,6 +78,8 @@ function findAct(key) {
       return document.activeElement?.matches("[data-row]") ? () => openRow() : undefined;
     case "u":
       return undo;
+    case "y":
+      return () => void copy(location.href, "The address is copied.");
   }
 }
 
@@ -99,9 +101,14 @@ function move(step) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
+/** A row that opens something when it is clicked can be reached by Tab. In the others a link is followed, but a button only
+ * gets the focus: it may answer an agent. */
 function openRow() {
   const row = /** @type {HTMLElement} */ (document.activeElement);
-  (row.matches("a, button") ? row : /** @type {HTMLElement | null} */ (row.querySelector("a[href], button")))?.click();
+  if (row.matches("a, button") || row.tabIndex === 0) return row.click();
+  const inner = /** @type {HTMLElement | null} */ (row.querySelector("a[href]"));
+  if (inner) inner.click();
+  else /** @type {HTMLElement | null} */ (row.querySelector("button"))?.focus();
 }
 
 function undo() {

@@ -142,6 +142,11 @@ export function dismiss(id) {
 
 /** @param {string} text @param {string} [said] */
 export async function copy(text, said = "Copied.") {
-  await navigator.clipboard.writeText(text);
-  toast({ text: said, kind: "done" });
+  try {
+    await navigator.clipboard.writeText(text);
+    toast({ text: said, kind: "done" });
+  } catch {
+    // Only pages of this machine and pages over TLS may write to the clipboard.
+    toast({ text: "The browser did not allow copying. Copy this by hand:", hint: text, kind: "refused" });
+  }
 }

@@ -127,7 +127,7 @@ function showAgent(agent) {
   const quiet = Date.now() - Date.parse(agent.active) > QUIET_MILLISECONDS;
   const act = agent.last_act ? `${words(agent.last_act)} ${age(agent.last_act_at)} ago` : `started ${age(agent.started)} ago`;
   return html`<li class="card ${quiet ? "quiet" : ""}" data-row tabindex="-1">
-    <header>${who(agent.agent)}<span class="muted push">${quiet ? html`idle ${time(agent.active)}` : html`<span class="dot"></span> ${time(agent.active)}`}</span></header>
+    <header><a class="quiet card-name" href="${link("time", { project: agent.project, actor: agent.agent })}" title="What ${agent.agent} did">${who(agent.agent)}</a><span class="muted push">${quiet ? html`idle ${time(agent.active)}` : html`<span class="dot"></span> ${time(agent.active)}`}</span></header>
     <p class="task" title="${agent.task}">${agent.task || html`<span class="muted">no task given</span>`}</p>
     <footer class="muted">
       ${project() === "*" ? html`<span class="chip">${agent.project}</span>` : ""}

@@ -45,7 +45,6 @@ export const view = {
     return isNews ? Promise.all([route.current.query.get("q") ? hits.load() : transcripts.load(), events ? null : page.load()]) : undefined;
   },
   show,
-  keys: { y: ["copy the address", () => void copy(location.href, "The address is copied.")] },
 };
 
 function show() {
