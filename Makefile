@@ -7,6 +7,11 @@ ARGS ?=
 EXTRAS ?=
 # Several test processes compile the same files: what the first one compiled serves the others.
 unexport PYTHONDONTWRITEBYTECODE
+# SQLite waits for the disk at every commit. Where memory can hold the folders of tests, they wait for none.
+MEMORY_KILOBYTES := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
+ifneq ($(shell [ "$(MEMORY_KILOBYTES)" -gt 4000000 ] 2>/dev/null && echo enough),)
+export PYTEST_DEBUG_TEMPROOT ?= /dev/shm
+endif
 BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
 
 .PHONY: help setup serve develop check audit sbom quick test all-tests docs site bench bench-search faults soak fuzz incidents citus agents browser lock release clean
@@ -43,7 +48,7 @@ sbom: develop ## list what the default install contains in dist/commonplace.cdx.
 	$(BIN)/python tools/software_parts.py sbom
 
 quick: develop ## tests on SQLite that start no process, in less than a minute
-	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal --quick $(ARGS)
 
 test: develop ## lint, types and all tests, on SQLite and PostgreSQL
 	$(MAKE) -j 2 check all-tests
