@@ -15,6 +15,8 @@ QUICK_COMMANDS = {
     ("guard", "committed"): "commonplace.client.guard.check",
 }
 _HELP_FLAGS = {"-h", "--help"}
+_BROKEN_PIPE_EXIT = 141
+"""As a shell counts a program that SIGPIPE ended."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,6 +47,20 @@ def _run_parsed(given: list[str]) -> int:
         return refusal.exit_code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # who read our output has left, as `head` does
+        _discard_output()
+        return _BROKEN_PIPE_EXIT
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        print(f"commonplace: {error.strerror or error}{place}.", file=sys.stderr)
+        return 1
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from complaining at its end that what is left cannot be written."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -20,14 +20,19 @@ _LOCK = "commonplace.lock"
 
 
 class DataFolder:
-    """Locks the folder until closed; raises Unavailable if another process has it."""
+    """Locks the folder until closed; raises Unavailable if another process has it, or if it cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
         self.database = path / DATABASE
-        self._lock = lock_file(path / _LOCK)
-        make_private(path)
+        try:
+            self._lock = lock_data_folder(path)
+            make_private(path)
+        except OSError as error:
+            raise errors.Unavailable(
+                f"The data folder {path} cannot be used: {error.strerror or error}.",
+                hint="Name a folder that you may write to with --data.",
+            ) from None
         self._require_database()
         self.database.touch(mode=0o600)
 

@@ -75,6 +75,40 @@ def test_refusals_go_to_standard_error_with_an_exit_code(tmp_path: Path):
     assert "memory_start_session" in refused.stderr
 
 
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("status",), ("who",)])
+def test_data_folder_that_cannot_be_written_is_named(tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "file").touch()
+    refused = run(*command, "--data", str(tmp_path / "file" / "data"))
+    assert (refused.returncode, refused.stdout) == (8, "")
+    assert refused.stderr.splitlines() == [
+        f"commonplace: The data folder {tmp_path / 'file' / 'data'} cannot be used: Not a directory.",
+        "  Name a folder that you may write to with --data.",
+    ]
+
+
+def test_output_that_nobody_reads_any_more_ends_the_command_quietly():
+    with subprocess.Popen(
+        product.command("call"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=product.environment()
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(PATIENCE_SECONDS)) == (b"", 141)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_that_cannot_be_written_is_reported_in_one_line():
+    with Path("/dev/full").open("w") as full:
+        failed = subprocess.run(
+            product.command("call"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=product.environment(),
+            check=False,
+        )
+    assert (failed.returncode, failed.stderr) == (1, b"commonplace: No space left on device.\n")
+
+
 @pytest.mark.parametrize("folder", ["bogus", "/nonexistent"])
 def test_serve_refuses_a_model_that_is_not_there(tmp_path: Path, folder: str):
     refused = run("serve", "--embeddings", folder, "--data", str(tmp_path / "data"), "--port", "0")
