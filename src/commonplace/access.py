@@ -136,9 +136,14 @@ def _join_name(project: str) -> str:
 def require_role(caller: Caller, role: RequiredRole, operation: str) -> None:
     if not caller.has_role(role):
         raise errors.Forbidden(
-            f"{operation} requires the role {role}; this key has the role {caller.role}.",
+            f"{_describe_operation(operation)} requires the role {role}; this key has the role {caller.role}.",
             hint=f"Ask an owner of this server for a key with the role {role}.",
         )
+
+
+def _describe_operation(name: str) -> str:
+    kind, colon, noun = name.partition(":")
+    return f"Reading {noun.replace('_', ' ')}" if colon and kind == "resource" else name
 
 
 def can_read_project(caller: Caller, project: str) -> bool:

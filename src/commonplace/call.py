@@ -175,7 +175,7 @@ class Calls:
     def find_operation(self, name: str, given: Mapping[str, Any]) -> tuple[Operation, Mapping[str, Any]]:
         tool = self.catalogue.tools.get(name)
         if tool is None:
-            raise errors.NotFound(f"Unknown operation '{name}'.", hint="Call tools/list for all names.")
+            raise suggestions.unknown_operation(name, self.catalogue.tools)
         return tool.pick_operation(given) if isinstance(tool, OperationFamily) else (tool, given)
 
     async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from commonplace import access
+from commonplace import access, errors
 from commonplace.project import (
     is_known_agent,
     is_known_project,
@@ -26,12 +26,20 @@ _PROJECT_ARGUMENTS = ("project", "to_project")
 _AGENT_ARGUMENTS = ("assigned_to", "blocked_by", "claude_instance", "instance", "owner", "spawned_by")
 _NAMING_ARGUMENTS = frozenset({*_PROJECT_ARGUMENTS, *_AGENT_ARGUMENTS})
 _GROUPS = frozenset({access.SHARED, access.ALL_PROJECTS})
+_LISTED_BY = "tools/list, or GET /openapi.json, lists all names."
 _NUMBERING = "0123456789-_"
 
 
 def may_name_others(arguments: Mapping[str, Any]) -> bool:
     """Is there an argument that can name a project or an agent?"""
     return not _NAMING_ARGUMENTS.isdisjoint(arguments)
+
+
+def unknown_operation(name: str, known: Iterable[str], listed_by: str = _LISTED_BY) -> errors.NotFound:
+    """The refusal of a call whose operation does not exist; `listed_by` says where all of them are."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    meant = f"Did you mean {near[0]}? " if near else ""
+    return errors.NotFound(f"Unknown operation '{name[:80]}'.", hint=f"{meant}{listed_by}")
 
 
 async def suggest_names(call: "Call", arguments: Mapping[str, Any]) -> None:

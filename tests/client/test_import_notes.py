@@ -112,6 +112,14 @@ def test_commits_that_explain_themselves_become_notes(tmp_path: Path):
 
 
 @pytest.mark.processes
+def test_a_repository_without_commits_has_no_notes_and_is_not_left_out(tmp_path: Path):
+    run_git("init", "-q", folder=tmp_path)
+    left_out: list[str] = []
+    assert list(list_commit_notes(tmp_path, lambda where, _: left_out.append(where))) == []
+    assert left_out == []
+
+
+@pytest.mark.processes
 def test_everything_reads_the_notes_of_every_repository_that_transcripts_name(
     user: User, repository: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -22,6 +22,20 @@ def test_close_names(name: str, close: str | None):
     assert find_close_name(name, ["webstore", "ben", "alice", "claude", "dan"]) == close
 
 
+async def test_an_unknown_operation_names_one_that_is_close(team: Team):
+    with pytest.raises(errors.NotFound) as refused:
+        await team.calls.run("memory_list_bakclog", {}, access.LOCAL)
+    assert refused.value.hint == (
+        "Did you mean memory_list_backlog? tools/list, or GET /openapi.json, lists all names."
+    )
+
+
+def test_a_refusal_for_the_role_of_a_reader_names_what_is_read():
+    uploader = access.Caller("sync", frozenset({"shop"}), "key_1")
+    with pytest.raises(errors.Forbidden, match=r"^Reading all events requires the role readonly"):
+        access.require_role(uploader, "readonly", "resource:all_events")
+
+
 async def test_a_new_project_like_a_known_one_is_told_once(team: Team):
     await team.agent("alice", "webstore")
     first = await team.agent("alice", "webstor")

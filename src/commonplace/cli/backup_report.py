@@ -52,7 +52,11 @@ def format_size(size: int) -> str:
 
 def describe_rows(rows: Mapping[str, int]) -> str:
     """Counts of what a person knows by name; `rows` has them by table."""
-    shown = [f"{rows[table]} {words}" for table, words in _SHOWN_TABLES.items() if rows.get(table)]
+    shown = [
+        f"{rows[table]} {words.removesuffix('s') if rows[table] == 1 else words}"
+        for table, words in _SHOWN_TABLES.items()
+        if rows.get(table)
+    ]
     return ", ".join(shown) or "nothing"
 
 

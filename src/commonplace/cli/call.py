@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from commonplace import errors
+from commonplace import errors, suggestions
 from commonplace.catalogue import CATALOGUE
 from commonplace.cli import operation_call
 from commonplace.cli.parser import CALL_DESCRIPTION
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")
         return 0
     if name not in tools:
-        raise errors.NotFound(f"Unknown operation '{name}'.", hint="List them with: commonplace call")
+        raise suggestions.unknown_operation(name, tools, "List them with: commonplace call")
     flags = _operation_flags(tools[name]).parse_args(arguments.rest)
     reply = operation_call.call_operation(name, _collect_arguments(flags), flags)
     print(msgspec.json.format(msgspec.json.encode(reply), indent=2).decode())

@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> int:
 def _describe_age(kind: dict[str, Any]) -> str:
     if not kind["days"]:
         return "when their time is over"
-    days = f"after {kind['days']:g} days"
+    days = "after 1 day" if kind["days"] == 1 else f"after {kind['days']:g} days"
     return f"{days} ({kind['setting']})" if kind.get("setting") else days

@@ -18,8 +18,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
         print(f"{reply['id']}\nTry it: commonplace webhook test {reply['id']}{_name_project(arguments)}")
     elif arguments.act == "list":
-        for webhook in operation_call.call_operation("memory_list_webhooks", named, arguments)["webhooks"]:
+        webhooks = operation_call.call_operation("memory_list_webhooks", named, arguments)["webhooks"]
+        for webhook in webhooks:
             print(_format_webhook(webhook))
+        if not webhooks:
+            print("No webhooks. `commonplace webhook --help` shows how to add one.", file=sys.stderr)
     else:
         operation = f"memory_{arguments.act}_webhook"
         reply = operation_call.call_operation(operation, named | {"id": arguments.id}, arguments)

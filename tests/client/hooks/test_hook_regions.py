@@ -52,7 +52,7 @@ async def test_two_agents_edit_two_functions_of_a_file_in_one_checkout(agent, ca
     assert not (await replace_text(ben, cart, "net * RATE", "round(net * RATE)")).denial
     denied = await replace_text(ben, cart, "        return item\n", "        return None\n")
     assert ann.name in denied.denial
-    assert "lines 11 as committed, in Cart.add" in denied.denial
+    assert "line 11 as committed, in Cart.add" in denied.denial
     assert "edit other lines of the file" in denied.denial
     assert "round(net * RATE)" in cart.read_text()
     assert "append((item, 1))" in cart.read_text()
@@ -204,7 +204,7 @@ async def test_a_commit_with_the_lines_of_another_is_refused_and_one_of_own_line
     git(shop, "add", "src/cart.py")
     refused = await ann.commit()
     assert refused.code != 0
-    assert f"leased by {ben.name} (lines 16 as committed, in Cart.total" in refused.stderr
+    assert f"leased by {ben.name} (line 16 as committed, in Cart.total" in refused.stderr
     git(shop, "restore", "--staged", "src/cart.py")
     for one in (ann, ben):
         asked = await one.shell("git add src/cart.py")

@@ -94,6 +94,8 @@ def list_commit_notes(folder: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
     """The newest commits that explain themselves: those with a body."""
     form = _FIELD.join(("%h", "%an", "%as", "%s", "%b")) + _RECORD
     try:
+        if not run_git("rev-list", "--all", "-n", "1", folder=folder).strip():
+            return  # a new repository
         log = run_git("log", f"-{_MAX_COMMITS}", "--no-merges", f"--format={form}", folder=folder)
     except GitFailed as failed:
         on_skip(str(folder), f"git: {failed}")

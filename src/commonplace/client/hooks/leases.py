@@ -242,7 +242,8 @@ def _format_coverage(conflict: LeaseConflict) -> str:
         return f" (by its lease on {leased})" if leased != conflict["file"] else ""
     name = conflict.get("region", {}).get("symbol")
     symbol = f"in {name}" if name else ""
-    lines = f"lines {region.lines} as committed" if region.lines else ""
+    noun = "line" if region.lines.isdigit() else "lines"
+    lines = f"{noun} {region.lines} as committed" if region.lines else ""
     wanted = shorten_path(str(conflict.get("wanted", ""))).removeprefix(f"{file}:")
     yours = f"; yours are {wanted}" if region.lines and ":" in str(conflict.get("wanted", "")) else ""
     return f" ({', '.join(filter(None, (lines, symbol)))}{yours})"
