@@ -45,7 +45,6 @@ async def test_update_work_keeps_one_item_for_each_title_of_a_session(team):
             "title": "cart",
             "agent": "alice",
             "status": "completed",
-            "updated": "2027-01-15T08:05:00Z",
             "age": "3min",
             "files": ["b.py", "a.py"],
             "notes": "half",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog import store
-from commonplace.rooms.backlog.model import BacklogItem
+from commonplace.rooms.backlog.model import DEFAULT_PRIORITY, BacklogItem
 from commonplace.store.database import Row
 
 MAX_BOOT_ITEMS = 5
@@ -25,7 +25,7 @@ _BOOT_FIELDS = (
     "created_by",
     "blocked_by",
 )
-_USUAL = {"priority": "medium", "status": "open"}
+_USUAL = {"priority": DEFAULT_PRIORITY, "status": "open"}
 """What an entry does not say."""
 _FILED_FIELDS = ("id", "title", "priority", "status", "assigned_to", "was_claimed_by", "age")
 

@@ -17,6 +17,7 @@ BacklogStatus = Literal[
     "open", "in_progress", "deferred", "blocked", "retest", "needs_info", "done", "wont_do", "duplicate"
 ]
 BacklogPriority = Literal["critical", "high", "medium", "low"]
+DEFAULT_PRIORITY: BacklogPriority = "medium"
 BacklogAction = Literal["create", "update", "complete"]
 
 CLOSED_STATUSES = frozenset({"done", "wont_do", "duplicate"})

@@ -40,7 +40,7 @@ def describe_item(row: Row, now: int) -> dict[str, Any]:
     item = model.with_lapsed_claim(row, now)
     return {
         "status": item["status"],
-        "priority": item["priority"],
+        "priority": "" if item["priority"] == model.DEFAULT_PRIORITY else item["priority"],
         "assigned_to": item["assigned_to"],
         "claimed_until": iso(item["claimed_until"]) if item["claimed_until"] else "",
     }

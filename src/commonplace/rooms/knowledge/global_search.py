@@ -10,6 +10,8 @@ from commonplace.rooms.knowledge.recall import RecalledItem
 from commonplace.rooms.knowledge.results import build_item_warning, describe_item, name_project
 
 _PREVIEW_BYTES = 240
+_KINDS_WITH_TYPES = ("document", "spec")
+"""The other kinds say what an item is; its status is left out where it is active."""
 
 
 def render_previews(call: Call, recalled: Sequence[RecalledItem], question: str) -> list[model.GlobalResult]:
@@ -28,8 +30,8 @@ def _render_preview(call: Call, recalled: RecalledItem, question: str) -> model.
         relevance=recalled.relevance,
         age=format_age(recalled.changed_at, call.now),
         content_preview=cut_excerpt(item.text, question, hit.part, _PREVIEW_BYTES),
-        type=item.type,
-        status=status,
+        type=item.type if hit.kind in _KINDS_WITH_TYPES else "",
+        status="" if status == "active" else status,
         author=item.author,
         warning=build_item_warning(call, recalled, status),
         later=item.later,

@@ -205,12 +205,12 @@ class MessageClaim(Reply):
     owner: str
 
 
-class MessageHeader(Reply):
+class MessageHeader(Reply, kw_only=True):
     id: str
     sender: str = msgspec.field(name="from")
     subject: str
-    priority: str
-    category: str
+    priority: MessagePriority = "normal"
+    category: MessageCategory = "info"
     age: str
 
     @classmethod

@@ -105,7 +105,6 @@ class WorkItem(Reply):
     title: str
     agent: str
     status: str
-    updated: str
     age: str
     files: list[str] = []
     notes: str = ""
@@ -117,7 +116,6 @@ class WorkItem(Reply):
             title=row["title"],
             agent=row["agent"],
             status=row["status"],
-            updated=iso(row["updated_at"]),
             age=format_age(row["updated_at"], now),
             files=msgspec.json.decode(row["files"]),
             notes=row["notes"],
