@@ -146,7 +146,7 @@ async def test_the_boot_pack_has_the_promised_fields_inside_its_sections(team: T
     assert {"id", "from", "notes", "at"} <= pack["handoff"].keys()
     assert {"unread", "urgent", "top"} <= pack["messages"].keys()
     assert {"id", "title", "snippet", "age", "why"} <= pack["learnings"][0].keys()
-    assert {"id", "title", "priority"} <= pack["backlog"][0].keys()
+    assert {"id", "title"} <= pack["backlog"][0].keys()
     assert {"agent"} <= pack["active_agents"][0].keys()
     assert {"name", "rule"} <= pack["guidelines"][0].keys()
     assert pack["relevant_locks"]
