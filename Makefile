@@ -12,7 +12,7 @@ MEMORY_KILOBYTES := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -n 
 ifneq ($(shell [ "$(MEMORY_KILOBYTES)" -gt 4000000 ] 2>/dev/null && echo enough),)
 export PYTEST_DEBUG_TEMPROOT ?= /dev/shm
 endif
-BUILD := tools/environment.py tools/embedding_model.py installer.lock model.lock pyproject.toml
+BUILD := tools/environment.py tools/embedding_model.py tools/embedding_graph.py installer.lock model.lock pyproject.toml
 
 .PHONY: help setup serve develop check audit sbom quick test all-tests docs site bench bench-search faults soak fuzz incidents citus agents browser lock release clean
 

