@@ -124,7 +124,9 @@ LISTEN = json.dumps(
 )
 def test_every_stream_sends_them_too(server: product.Product, method: str, path: str, body: bytes):
     head = {"Content-Type": "application/json", "Accept": "text/event-stream", **LISTEN_HEADERS}
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)) as client:
+    with contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
+    ) as client:
         client.request(method, path, body, head)
         response = client.getresponse()
         headers = {name.lower(): value for name, value in response.getheaders()}
@@ -137,7 +139,7 @@ def test_every_stream_sends_them_too(server: product.Product, method: str, path:
 def test_header_that_decides_is_refused_when_it_is_repeated(server: product.Product, path: str, name: str):
     value = "127.0.0.1" if name == "Host" else "http://127.0.0.1"
     host = "" if name == "Host" else "Host: 127.0.0.1\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\n{host}{name}: {value}\r\n{name}: {value}\r\n\r\n".encode())
         assert client.recv(100).startswith(b"HTTP/1.1 400")
 

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commonplace import errors
+from patience import PATIENCE_SECONDS
 
 WORDS = ("walrus", "otterBay", "seal_point", "src/newt.py", "heron")
 PROJECTS = ("shop", "bank")
@@ -106,7 +107,7 @@ async def test_query_sees_what_was_written_before_and_nothing_that_is_gone_or_fo
     @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
     @given(steps)
     def examples(taken):
-        asyncio.run_coroutine_threadsafe(play(taken), loop).result(60)
+        asyncio.run_coroutine_threadsafe(play(taken), loop).result(PATIENCE_SECONDS)
 
     await asyncio.to_thread(examples)
 

@@ -12,7 +12,7 @@ from machine import archived, claude, config
 
 import product
 from commonplace import zstd
-from commonplace.client.sync import hook_command
+from commonplace.client.sync import hook_command, transcript_file
 from patience import PATIENCE_SECONDS, wait_until
 
 ODD = (
@@ -188,21 +188,28 @@ def test_sync_leaves_out_what_the_configuration_says_and_takes_what_a_codex_turn
     assert server.call("list_workspaces")["total"] == 1
 
 
-def test_sync_waits_for_a_line_without_its_end_and_for_a_file_that_is_being_written(server, machine):
+def test_sync_waits_for_a_line_without_its_end_and_for_a_file_that_is_being_written(
+    server, machine, monkeypatch
+):
+    monkeypatch.setattr(transcript_file, "_MOVING_SECONDS", 60.0)
     machine.repository("shop")
     config(machine, "")
     path = claude(machine, "open-1", b'{"unfinished": ')
-    os.utime(path, (time.time() - 60, time.time() - 60))
+    touch_before_now(path, 180)
     ended = path.read_bytes().rpartition(b"\n")[0] + b"\n"
     moving = claude(machine, "open-2")
-    os.utime(moving, (time.time() + 4, time.time() + 4))
+    touch_before_now(moving, 0)
 
     assert machine.sync().out.startswith("1 transcript sent")
     assert archived(server, "lap-claude-code-shop", "open-1") == ended
     machine.append(path, b"1}\n")
-    os.utime(path, (time.time() - 30, time.time() - 30))
+    touch_before_now(path, 120)
     assert machine.sync().code == 0
     assert archived(server, "lap-claude-code-shop", "open-1") == ended + b'{"unfinished": 1}\n'
+
+
+def touch_before_now(path, seconds):
+    os.utime(path, (time.time() - seconds, time.time() - seconds))
 
 
 def test_sync_keeps_tracked_files_of_both_sides_when_they_were_changed_on_both(server, machine):
