@@ -110,15 +110,19 @@ def test_card_moves_by_mouse_and_by_key_and_back_by_undo(stage: PageStage):
     page.close()
 
 
-def test_refused_write_is_rolled_back_with_the_sentence_of_the_server(stage: PageStage):
+def test_refused_item_stays_in_its_form_with_the_sentence_of_the_server(stage: PageStage):
     page = stage.open(f"/work?project={PROJECT}")
     page.press("c")
     page.wait_for("Boolean(document.querySelector('dialog[open] input[name=title]'))")
     page.run("document.querySelector('dialog input[name=title]').value = 'An item with a wrong tag'")
     page.run(f"document.querySelector('dialog input[name=tags]').value = '{'x' * 100}'")
     page.run("document.querySelector('dialog form').requestSubmit()")
-    page.wait_for("Boolean(document.querySelector('.toast.refused'))")
-    assert "tags" in page.run("document.querySelector('.toast.refused').innerText")
+    page.wait_for("Boolean(document.querySelector('dialog .problem').innerText)")
+    assert "tags" in page.run("document.querySelector('dialog .problem').innerText")
+    page.run("document.querySelector('dialog input[name=tags]').value = 'tax'")
+    page.run("document.querySelector('dialog form').requestSubmit()")
+    page.wait_for("!document.querySelector('dialog')")
+    page.wait_for_text("An item with a wrong tag")
     page.close()
 
 

@@ -159,3 +159,19 @@ def test_document_is_superseded_by_one_that_was_searched_for(stage: PageStage):
     wait_until(lambda: read()["status"] == "superseded")
     assert read()["links"]["superseded_by"] == new
     page.close()
+
+
+def test_results_of_a_search_are_narrowed_by_type_and_tag(stage: PageStage):
+    for title, kind, tag in (("Walrus rounding", "adr", "tax"), ("Walrus retries", "learning", "net")):
+        stage.act("ann", "memory_store", title=title, content=f"{title} of the walrus.", memory_type=kind, tags=[tag])  # fmt: skip
+    page = stage.open(f"/knowledge?project={PROJECT}&q=walrus")
+    page.wait_for_text("Walrus rounding")
+    page.wait_for_text("Walrus retries")
+    facets = "[...document.querySelectorAll('.facet')].map(each => each.innerText.replace(/\\s+/g, ' ').trim()).sort()"
+    assert page.run(facets) == ["adr 1", "learning 1", "net 1", "tax 1"]
+    page.run(
+        "[...document.querySelectorAll('.facet')].find(each => each.innerText.startsWith('adr')).click()"
+    )
+    page.wait_for("!document.querySelector('.results').innerText.includes('Walrus retries')")
+    assert page.run("document.querySelector('.results').innerText.includes('Walrus rounding')")
+    page.close()

@@ -166,7 +166,8 @@ function listEntries() {
   const agents = (overview.data?.agents ?? []).filter((/** @type {any} */ agent) => text && fits(agent.agent)).slice(0, 6).map((/** @type {any} */ agent) => ({ key: `agent ${agent.session}`, mark: "now", text: agent.agent, note: agent.task ?? "agent", act: () => go("messages", { project: agent.project, to: agent.agent }) }));
   const hits = found.value.map((hit) => ({ key: hit.id, mark: "knowledge", text: hit.title, note: `${hit.type} · ${hit.source ?? ""}`, act: () => openHit(hit) }));
   const search = text ? [{ key: "search", mark: "search", text: `Search for “${typed.value}”`, note: "Knowledge", act: () => go("knowledge", { q: typed.current }) }] : [];
-  return [...agents, ...files, ...hits, ...search, ...places, ...acts, ...more, ...known];
+  const named = text ? places.filter((place) => place.text.toLowerCase().startsWith(text)) : [];
+  return [...named, ...agents, ...files, ...hits, ...search, ...places.filter((place) => !named.includes(place)), ...acts, ...more, ...known];
 }
 
 /** The address of the operation's answer behind the view. */

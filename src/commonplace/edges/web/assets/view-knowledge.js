@@ -102,9 +102,22 @@ function show() {
     </div>`;
 }
 
-function showFacets() {
-  const known = facets.data ?? {};
+/** What the results of a search can be narrowed by, with what is chosen. @param {any[]} rows @returns {Record<string, Record<string, number>>} */
+function countResults(rows) {
   const query = route.value.query;
+  const kinds = /** @type {const} */ (["type", "tag"]);
+  return Object.fromEntries(kinds.map((name) => {
+    /** @type {Record<string, number>} */ const counts = {};
+    for (const row of rows) for (const value of name === "type" ? [row.type] : row.tags ?? []) counts[value] = (counts[value] ?? 0) + 1;
+    const chosen = query.get(name);
+    if (chosen) counts[chosen] ??= 0;
+    return [name, Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a))];
+  }));
+}
+
+function showFacets() {
+  const query = route.value.query;
+  const known = query.get("q") ? countResults(results.data?.results ?? []) : facets.data ?? {};
   return html`<nav class="facets" aria-label="Filters">${FACETS.map(([name, title]) => {
     const counts = Object.entries(known[name] ?? {});
     if (!counts.length) return "";

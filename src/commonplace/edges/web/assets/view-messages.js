@@ -149,7 +149,8 @@ function showBoard(data) {
     const { content } = fields(event);
     if (!content) return;
     draft.value = "";
-    await write("add_message", { session_id: id, content, idempotency_key: crypto.randomUUID() }, { done: "Posted." });
+    const reply = await write("add_message", { session_id: id, content, idempotency_key: crypto.randomUUID() }, { done: "Posted." });
+    if (!reply) draft.value = content;
     void board.load();
   };
   return html`<header class="mail-head"><button class="icon-button only-phone" aria-label="Back" onclick=${() => go("messages", { board: "" }, { keep: true })}>${icon("arrow")}</button><h2 class="clip">${boards.data?.sessions.find((/** @type {any} */ row) => row.session_id === id)?.purpose ?? id}</h2></header>

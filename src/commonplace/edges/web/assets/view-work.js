@@ -1,12 +1,12 @@
 // Work: the backlog as a board, or as a list for thousands of items.
 
-import { each, html } from "./dom.js";
+import { each, html, signal } from "./dom.js";
 import { hideArrows, isRelated, pointAt, showArrows } from "./board-arrows.js";
 import { avatar, count, time, words } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog } from "./keys.js";
 import { markdown, parseMarkdown } from "./markdown.js";
-import { call, go, oneProject, project, projects, route, session, tick, write } from "./state.js";
+import { call, go, oneProject, project, projects, route, session, tick, toast, write } from "./state.js";
 import { drawn, empty, fields, loaded, openModal, resource, select, tabs } from "./view.js";
 import { windowList } from "./window-list.js";
 
@@ -276,23 +276,35 @@ function openMove(card) {
 async function create(event) {
   const { tags, ...given } = fields(event);
   const sent = { ...given, ...(tags ? { tags: tags.split(/[\s,]+/).filter(Boolean) } : {}) };
+  createProblem.value = "";
+  try {
+    await call("memory_add_backlog_item", sent, { project: given.project });
+  } catch (error) {
+    // What was typed stays, for another try.
+    createProblem.value = /** @type {Error} */ (error).message;
+    return;
+  }
   closeDialog();
-  await write("memory_add_backlog_item", sent, { done: "Added.", project: given.project });
+  toast({ text: "Added.", kind: "done" });
   void (isList() ? list : open).load();
 }
 
+const createProblem = signal("");
+
 function openCreate() {
   const chosen = oneProject();
+  createProblem.value = "";
   dialog.value = () => html`<dialog class="dialog" ref=${openModal} onclose=${closeDialog} aria-label="New item">
     <form class="form" onsubmit=${create}>
       <h2>New item</h2>
       <label>Title <input name="title" required maxlength="300" autofocus></label>
       <label>Description <textarea name="description" rows="5" maxlength="20000"></textarea></label>
       <div class="row">
-        <label>Project <select name="project">${projects.value.map((each) => html`<option value="${each.project}" .selected=${each.project === chosen}>${each.project}</option>`)}${projects.value.length ? "" : html`<option value="shared">shared</option>`}</select></label>
+        <label>Project <select name="project">${[...new Set([...projects.value.map((each) => each.project), chosen])].map((name) => html`<option value="${name}" .selected=${name === chosen}>${name}</option>`)}</select></label>
         <label>Priority <select name="priority">${PRIORITIES.map((each) => html`<option value="${each}" .selected=${each === "medium"}>${each}</option>`)}</select></label>
         <label>Tags <input name="tags" placeholder="tax, cart"></label>
       </div>
+      <p class="problem" role="alert">${createProblem.value}</p>
       <div class="row"><button class="button push" type="button" onclick=${closeDialog}>Cancel</button><button class="button primary">Add</button></div>
     </form></dialog>`;
 }
