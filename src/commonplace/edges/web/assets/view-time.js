@@ -36,13 +36,34 @@ const events = resource(async (showFirst) => {
 const playhead = signal(/** @type {number | null} */ (null));
 /** @type {number | undefined} */ let player;
 
-const span = () => SPANS[route.current.query.get("span") ?? "24h"] ?? SPANS["24h"];
+/** The chosen span, or the first one in which the selection of the address lies. */
+function span() {
+  const chosen = SPANS[route.current.query.get("span") ?? "24h"] ?? SPANS["24h"];
+  const asked = readBrush();
+  const needed = asked ? Date.now() - asked[0] : 0;
+  return needed <= chosen[1] ? chosen : Object.values(SPANS).find(([, length]) => length >= needed) ?? SPANS["7d"];
+}
+
+/** The selection that the address names. @returns {[number, number] | null} */
+function readBrush() {
+  const [start, end] = ["from", "until"].map((name) => Date.parse(route.current.query.get(name) ?? ""));
+  return start < end ? [start, end] : null;
+}
+
+/** Keep the selection in the address. */
+function keepBrush() {
+  const [from, until] = (brush.current ?? []).map((at) => new Date(at).toISOString());
+  go("time", { from, until }, { keep: true, replace: true });
+}
 
 const isStandup = () => route.current.query.get("tab") === "standup";
 const standup = resource(async () => call("memory_get_standup", { project: project(), since: new Date(Date.now() - span()[1]).toISOString() }));
 
 /** @type {import("./view.js").View} */
-export const view = { title: "Time", load: () => (isStandup() ? standup : events).load(), show, json: () => ({ since: new Date(Date.now() - span()[1]).toISOString(), ...(project() === "*" ? {} : { project: project() }) }), keys: { " ": ["play or stop", togglePlay] } };
+export const view = { title: "Time", load() {
+    brush.value ??= readBrush();
+    return (isStandup() ? standup : events).load();
+  }, show, json: () => ({ since: new Date(Date.now() - span()[1]).toISOString(), ...(project() === "*" ? {} : { project: project() }) }), keys: { " ": ["play or stop", togglePlay] } };
 
 function show() {
   const query = route.value.query;
@@ -64,7 +85,7 @@ function show() {
 
 /** @param {URLSearchParams} query */
 function showSpan(query) {
-  return select("Span", query.get("span") ?? "24h", Object.entries(SPANS).map(([key, [text]]) => /** @type {[string, string]} */ ([key, text])), (value) => { brush.value = null; go("time", { span: value === "24h" ? "" : value }, { keep: true }); });
+  return select("Span", query.get("span") ?? "24h", Object.entries(SPANS).map(([key, [text]]) => /** @type {[string, string]} */ ([key, text])), (value) => { brush.value = null; go("time", { from: "", until: "", span: value === "24h" ? "" : value }, { keep: true }); });
 }
 
 /** @param {string} name @returns {[string, string][]} */
@@ -94,7 +115,7 @@ function showAxis({ found, from, to, isCut }) {
       ${playhead.value === null ? "" : html`<svg x="0" y="0" width="960" height="96"><path class="playhead" d="M${x(playhead.value)} 0v96"/></svg>`}
     </svg>
     <div class="axis-labels muted" aria-hidden="true">${listTicks(from, to).map((at) => html`<span style:left="${(x(at) / 9.6).toFixed(2)}%">${nameTick(at, to - from)}</span>`)}</div></div>
-    <p class="muted axis-note" role="status">${isPast ? html`<b>State as of ${exact(new Date(moment).toISOString())}</b> · ` : ""}${count(shown.length, "event")}${isCut ? `, the newest ${found.length} of this span` : ""}${brush.value ? html` in the selection <button class="chip" onclick=${() => (brush.value = null)}>${clock(new Date(brush.value[0]).toISOString()).slice(0, 5)} – ${clock(new Date(brush.value[1]).toISOString()).slice(0, 5)} ${icon("close")}</button>` : isPast ? "" : ". Drag over the axis, or use the arrow keys on it, to see the state as of then."}</p>
+    <p class="muted axis-note" role="status">${isPast ? html`<b>State as of ${exact(new Date(moment).toISOString())}</b> · ` : ""}${count(shown.length, "event")}${isCut ? `, the newest ${found.length} of this span` : ""}${brush.value ? html` in the selection <button class="chip" onclick=${() => { brush.value = null; keepBrush(); }}>${clock(new Date(brush.value[0]).toISOString()).slice(0, 5)} – ${clock(new Date(brush.value[1]).toISOString()).slice(0, 5)} ${icon("close")}</button>` : isPast ? "" : ". Drag over the axis, or use the arrow keys on it, to see the state as of then."}</p>
     <div class="with-past ${isPast ? "is-past" : ""}">
     ${shown.length ? html`<ol class="events">${each(drawn(shown.slice(0, MOST_SHOWN)), (event) => `${event.project}${event.n}`, showEvent)}${shown.length > MOST_SHOWN ? html`<li class="muted center">The newest ${MOST_SHOWN} of ${shown.length.toLocaleString()} are listed.</li>` : ""}</ol>` : empty("Nothing happened", "No event lies in this part of time.")}
     ${isPast ? showAsOf(foldEvents(found, moment), moment) : ""}</div>`;
@@ -138,7 +159,7 @@ function steer(event, from, to) {
   if (event.key === "Escape" && brush.current) {
     event.stopPropagation();
     brush.value = null;
-    return;
+    return keepBrush();
   }
   const way = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
   if (!way) return;
@@ -146,6 +167,7 @@ function steer(event, from, to) {
   const [start, end] = brush.current ?? [to, to];
   const bounded = (/** @type {number} */ at) => Math.min(to, Math.max(from, at));
   brush.value = event.shiftKey && brush.current ? [start, Math.max(start + step, bounded(end + way * step))] : [bounded(start + way * step), bounded(Math.max(start + way * step + step, from + step))];
+  keepBrush();
 }
 
 /** @param {PointerEvent} event @param {number} from @param {number} to */
@@ -162,6 +184,7 @@ function startBrush(event, from, to) {
   const stop = () => {
     axis.removeEventListener("pointermove", move);
     if (brush.current && brush.current[1] - brush.current[0] < (to - from) / 200) brush.value = null;
+    keepBrush();
   };
   axis.addEventListener("pointermove", move);
   axis.addEventListener("pointerup", stop, { once: true });
