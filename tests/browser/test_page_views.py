@@ -175,3 +175,15 @@ def test_results_of_a_search_are_narrowed_by_type_and_tag(stage: PageStage):
     page.wait_for("!document.querySelector('.results').innerText.includes('Walrus retries')")
     assert page.run("document.querySelector('.results').innerText.includes('Walrus rounding')")
     page.close()
+
+
+def test_done_card_shows_the_proof_it_was_closed_with(stage: PageStage):
+    item = stage.act("ann", "memory_add_backlog_item", title="Closed with a proof")["id"]
+    stage.act("ann", "memory_complete_backlog_item", item_id=item, resolution="41 tests passed at 1f2e3d4c")
+    page = stage.open(f"/work?project={PROJECT}")
+    page.wait_for(
+        f"document.querySelector(\"[data-item='{item}'] .receipt\")?.textContent.includes('41 tests')"
+    )
+    page.run(f"document.querySelector(\"[data-item='{item}']\").click()")
+    page.wait_for("document.querySelector('.panel .receipt')?.innerText.includes('by ann')")
+    page.close()

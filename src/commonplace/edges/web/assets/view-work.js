@@ -2,7 +2,7 @@
 
 import { each, html, signal } from "./dom.js";
 import { hideArrows, isRelated, pointAt, showArrows } from "./board-arrows.js";
-import { avatar, count, time, words } from "./format.js";
+import { avatar, clock, count, time, words } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog } from "./keys.js";
 import { markdown, parseMarkdown } from "./markdown.js";
@@ -139,6 +139,7 @@ function showCard(card, all) {
   const waits = (card.blocked_by ?? []).map((/** @type {string} */ id) => all.find((each) => each.id === id)?.title ?? id);
   return html`<li class="item ${isRelated(card.id) ? "is-related" : ""}" onmouseenter=${point} onmouseleave=${hideArrows} onfocus=${point} onblur=${hideArrows} data-row data-item="${card.id}" tabindex="0" draggable="true" ondragstart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData("text/plain", card.id)} onclick=${() => openItem(card)}>
     <div class="item-title">${card.title}</div>
+    ${card.completed_by && card.resolution ? html`<div class="receipt muted small">${icon("check")}<span class="clip" title="${card.resolution}">${card.resolution}</span></div>` : ""}
     <div class="item-facts muted">
       ${priority(card.priority)}
       ${project() === "*" ? html`<span class="chip">${card.project}</span>` : ""}
@@ -184,9 +185,17 @@ function showPanel() {
         ${known.assigned_to ? html`<button class="button" onclick=${() => write("memory_update_backlog_item", { item_id: found.id, assigned_to: "" }, { done: "Given back.", project: found.project })}>Give back from ${known.assigned_to}</button>` : html`<button class="button" onclick=${() => take(known)}>Take it</button>`}
       </div>
       <div class="text">${markdown(found.content ?? "", `item ${found.id}`)}</div>
+      ${showReceipt(known)}
       ${dependencies(found, known)}
       ${history(found.versions)}`;
     })}</aside>`;
+}
+
+/** Who has it until when, why it waits, or who closed it with what proof. @param {any} known */
+function showReceipt(known) {
+  const facts = [known.assigned_to && known.claimed_until && `${known.assigned_to} has it until ${clock(known.claimed_until).slice(0, 5)}`, known.milestone && `milestone ${known.milestone}`, known.deferred_reason].filter(Boolean);
+  return html`${facts.length ? html`<p class="muted">${facts.join(" · ")}</p>` : ""}
+    ${known.completed_by ? html`<h3>Receipt</h3><p class="receipt">${icon("check")}<span>${known.resolution || html`<span class="muted">closed without a word on how</span>`} <span class="muted">by <b>${known.completed_by}</b> ${time(known.completed_at)}</span></span></p>` : ""}`;
 }
 
 /** @param {any} found @param {any} known */
