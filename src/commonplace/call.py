@@ -372,7 +372,7 @@ class Calls:
 
     async def _insert_audit_row(self, tx: Tx, project: str, now: int, *row: Any) -> None:
         await events.insert_audit_row(tx, project, now, *row)
-        if now < self.clock.sealed_until:
+        if self.clock.is_behind(now):
             await events.note_late_row(tx, now)
 
     async def _record_refusal(

@@ -15,6 +15,8 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+LATE_COMMIT_MICROSECONDS = MINUTE
+"""A transaction commits within this time after it read the clock."""
 _NEVER = 2**62
 _REMEMBERED_ROUNDS = 5
 
@@ -28,8 +30,7 @@ class WatchedClock:
 
     def __init__(self, read: Clock) -> None:
         self._read = read
-        self.sealed_until = 0
-        """Stamps before this time are expected no more (`rooms/admin/audit_sealing.py`)."""
+        self._latest = 0
         self._highest = 0
         self._lowest = _NEVER
         self._lowest_of_rounds: deque[int] = deque(maxlen=_REMEMBERED_ROUNDS)
@@ -40,7 +41,16 @@ class WatchedClock:
             self._lowest = min(self._lowest, now)
         else:
             self._highest = now
+            self._latest = max(self._latest, now)
         return now
+
+    def know_later(self, at: int) -> None:
+        """Somebody had this time before."""
+        self._latest = max(self._latest, at)
+
+    def is_behind(self, now: int) -> bool:
+        """Is this time earlier, by more than a transaction takes, than one that this process or somebody else had before?"""
+        return now < self._latest - LATE_COMMIT_MICROSECONDS
 
     def end_round(self) -> int:
         """The lowest time after a step back in this round or the last ones; far in the future if there was none.

@@ -110,6 +110,8 @@ async def _warn_of_old_spellings(database: Database) -> None:
 @contextlib.asynccontextmanager
 async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
     """Deliver events, write activity, feed the search index, seal the audit log and apply retention while the block runs."""
+    sealer = AuditSealer(calls)
+    await sealer.open()
     await calls.bus.open()
     calls.activity.open()
     await calls.search.open()
@@ -122,9 +124,7 @@ async def run_background_work(calls: Calls) -> AsyncIterator[Calls]:
     page_check = background.every(
         _PAGE_CHECK_INTERVAL_SECONDS, calls.database.check_pages, name="page check", first_after=0
     )
-    sealing = background.every(
-        SEAL_INTERVAL_SECONDS, AuditSealer(calls).seal_new_rows, name="audit seals", first_after=0
-    )
+    sealing = background.every(SEAL_INTERVAL_SECONDS, sealer.seal_new_rows, name="audit seals")
     webhooks = background.every(SEND_INTERVAL_SECONDS, WebhookSender(calls).send_due, name="webhooks")
     clock_watch = background.every(
         lease_time.WATCH_SECONDS,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from commonplace import errors
 from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Calls
-from commonplace.clock import MINUTE, SECOND
+from commonplace.clock import LATE_COMMIT_MICROSECONDS, MINUTE, SECOND
 from commonplace.rooms.admin import audit_chain, audit_store
 from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey
 from commonplace.store.counters import lock_project
@@ -20,8 +20,6 @@ from commonplace.store.database import Tx
 _log = logging.getLogger(__name__)
 
 SEAL_INTERVAL_SECONDS = 15
-LATE_COMMIT_MICROSECONDS = 60 * SECOND
-"""A row is sealed if its transaction commits within this time; transactions have shorter limits."""
 _ROUNDS_OF_NOTES = 2 * LATE_COMMIT_MICROSECONDS // (SEAL_INTERVAL_SECONDS * SECOND)
 _MAX_ROWS_AT_ONCE = 4 * audit_chain.MAX_ROWS_OF_SEAL
 _LOG_INTERVAL = 10 * MINUTE
@@ -36,6 +34,10 @@ class AuditSealer:
         self._logged_at: dict[str, int] = {}
         self._rounds_of_notes: dict[tuple[str, str], int] = {}
 
+    async def open(self) -> None:
+        """Learn what is sealed: rows that this process writes with earlier stamps must be noted from the first on."""
+        self._clock.know_later(await self._database.read(audit_store.load_sealed_until))
+
     async def seal_new_rows(self) -> None:
         """Seal what every project has new, unless another replica just did.
 
@@ -44,7 +46,7 @@ class AuditSealer:
         """
         lowest, now = self._clock.end_round(), self._clock()
         sealed_until = await self._database.read(audit_store.load_sealed_until)
-        self._clock.sealed_until = sealed_until - LATE_COMMIT_MICROSECONDS
+        self._clock.know_later(sealed_until)
         lowest = min(lowest, await self._find_lowest_noted())
         if now - SEAL_INTERVAL_SECONDS * SECOND // 2 < sealed_until <= min(now, lowest):
             return
@@ -62,7 +64,7 @@ class AuditSealer:
         if over:
             await self._database.write(lambda tx: audit_store.delete_late_notes(tx, over))
         self._rounds_of_notes = rounds
-        return min((int(value.split(" ")[0]) for value in notes.values()), default=MAX_INTEGER)
+        return audit_store.find_lowest_noted(notes)
 
     async def _seal_project(self, project: str, now: int, lowest: int) -> bool:
         """Whether there were new rows. One look at what is sealed already serves all seals of this run."""

@@ -1,7 +1,8 @@
 """SQL for the seals of the audit log, and for the audit rows that they list."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from commonplace.arguments import MAX_INTEGER
 from commonplace.events import LATE_ROWS_SETTING
 from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey, seal_from_row
 from commonplace.store.database import Row, Tx
@@ -33,6 +34,11 @@ async def list_late_notes(tx: Tx) -> dict[str, str]:
         "select name, value from setting where name like $1 order by name", f"{LATE_ROWS_SETTING}%"
     )
     return {row["name"]: row["value"] for row in rows}
+
+
+def find_lowest_noted(notes: Mapping[str, str]) -> int:
+    """The lowest time of these notes; far in the future if there is none."""
+    return min((int(value.split(" ")[0]) for value in notes.values()), default=MAX_INTEGER)
 
 
 async def delete_late_notes(tx: Tx, notes: Iterable[tuple[str, str]]) -> None:
