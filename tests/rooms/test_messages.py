@@ -739,3 +739,14 @@ async def test_send_message_to_all_reaches_the_roster_of_a_registered_project(te
     await operator.project(action="add_agent", name="shop", agent="reviewer", tier="named")
     alice = await team.agent("alice")
     assert (await alice.send_message(to_instance="*", message="freeze"))["recipients"] == 1
+
+
+async def test_message_to_a_name_that_was_never_here_says_so(team):
+    (alice,) = await _start_agents(team, "alice")
+    sent = await alice.send_message(to_instance="bob", message="hello")
+    assert (sent["offline"], sent["warning"]) == (
+        ["bob"],
+        "No agent 'bob' has been in this project yet; one that starts there gets it.",
+    )
+    await _start_agents(team, "bob")
+    assert "warning" not in await alice.send_message(to_instance="bob", message="hello again")

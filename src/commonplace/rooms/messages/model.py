@@ -119,6 +119,7 @@ class SentMessage(Reply):
         duplicate: bool = False,
         offline: Sequence[str] = (),
         not_addressed: int = 0,
+        is_stranger: bool = False,
     ) -> "SentMessage":
         return cls(
             status="queued",
@@ -132,11 +133,15 @@ class SentMessage(Reply):
             duplicate=duplicate,
             offline=list(offline[:_MAX_OFFLINE_NAMED]),
             not_addressed=not_addressed,
-            warning=_delivery_warning(row),
+            warning=_delivery_warning(row, is_stranger=is_stranger),
         )
 
 
-def _delivery_warning(row: Row) -> str:
+def _delivery_warning(row: Row, *, is_stranger: bool) -> str:
+    if is_stranger:
+        return (
+            f"No agent '{row['addressed_to']}' has been in this project yet; one that starts there gets it."
+        )
     if not row["recipients"]:
         return "No recipients: no other agent of the project is alive or known to come back."
     if row["chain_depth"] > MAX_PUSHED_CHAIN_DEPTH:

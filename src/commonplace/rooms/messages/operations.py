@@ -98,6 +98,7 @@ async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
         live_sessions=store.count_recently_active(facts.sessions, call.now),
         offline=to.list_offline({session["agent"] for session in facts.sessions}),
         not_addressed=to.not_addressed,
+        is_stranger=to.is_stranger,
     )
 
 

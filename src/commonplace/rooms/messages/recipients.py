@@ -25,6 +25,8 @@ class Recipients:
     names: list[str]
     people: frozenset[str] = frozenset()
     not_addressed: int = 0
+    is_stranger: bool = False
+    """No agent of this name has been in the project; it gets the message if one starts there."""
 
     def list_offline(self, live_agents: Collection[str]) -> list[str]:
         return [name for name in self.names if name not in live_agents and name not in self.people]
@@ -43,7 +45,7 @@ async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
     if to in await list_people(call.tx, project, call.now):
         return Recipients(to, [to], frozenset([to]))
     name = await _match_agent_name(call, project, to)
-    return Recipients(name, [name])
+    return Recipients(name or to, [name or to], is_stranger=not name)
 
 
 async def _resolve_everyone(call: Call, project: str) -> Recipients:
@@ -58,14 +60,15 @@ async def _resolve_everyone(call: Call, project: str) -> Recipients:
 
 
 async def _match_agent_name(call: Call, project: str, to: str) -> str:
-    """Match a name ignoring case. A project without a roster accepts any name; others refuse unknown ones."""
+    """Match a name ignoring case. A project without a roster accepts any name, which is empty here; others refuse
+    unknown ones."""
     names = await store.list_agent_names(call.tx, project)
     case_matches = [name for name in names if name.casefold() == to.casefold()]
     if len(case_matches) == 1:
         return case_matches[0]
     others = [name for name in names if not _is_sender(call, project, name)]
     if not others and not await is_registered_project(call.tx, project):
-        return to
+        return ""
     suggestions = difflib.get_close_matches(to, names, n=_MAX_SUGGESTIONS, cutoff=_SUGGESTION_CUTOFF)
     hint = (
         f"Did you mean {' or '.join(suggestions)}?"

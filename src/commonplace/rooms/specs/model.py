@@ -21,7 +21,7 @@ SpecName = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f]([^\x00-\x1f]*[^\s\x00-\x1f])?$")
 ]
 SpecContent = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES)]
-SpecVersion = Annotated[str, Field(min_length=5, max_length=100)]
+SpecVersion = Annotated[str, Field(min_length=1, max_length=100)]
 SpecType = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\w.-]+$")]
 SpecTag = Annotated[str, Field(min_length=1, max_length=64)]
 SpecTags = Annotated[list[SpecTag], Field(max_length=20)]
