@@ -69,7 +69,7 @@ async def _list_unread_boards(tx: Tx, project: str, agent: str, now: int, limit:
 
 async def continue_following(tx: Tx, session: AgentSession, now: int) -> None:
     """Let a new session follow what earlier sessions of its agent followed, from where they have read."""
-    await tx.run(
+    await tx.queue(
         "insert into context_reader (project, blackboard, session_project, session, sequence, at)"
         " select reader.project, reader.blackboard, reader.session_project, cast($2 as text), max(reader.sequence),"
         " max(reader.at) from context_reader as reader join session on session.project = $1"

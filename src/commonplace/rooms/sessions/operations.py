@@ -183,8 +183,9 @@ async def _open_session(
     call.session, call.subject = session, agent.name
     if caller.has_role("agent"):
         await _enter_roster(call, request, agent)
-        await continue_following(call.tx, session, call.now)
-        await store.move_answers(call.tx, session)
+        if agent.previous_start is not None:
+            await continue_following(call.tx, session, call.now)
+            await store.move_answers(call.tx, session)
     call.emit(
         SESSION_STARTED,
         agent=agent.name,

@@ -338,20 +338,14 @@ async def list_outsiders(tx: Tx, project: str) -> set[str]:
 
 async def move_answers(tx: Tx, session: AgentSession) -> None:
     """Give the session that starts the answers of people that earlier sessions of its agent did not read."""
-    rows = await tx.all(
-        "delete from notice where project = $1 and substr(id, 1, $4) = $5 and session in"
+    unread = (
+        "project = $1 and substr(id, 1, $4) = $5 and session in"
         " (select id from session where project = $1 and agent = $2 and id <> $3 and ended_at is not null)"
-        " returning at, id, text",
-        session.project,
-        session.agent,
-        session.id,
-        len(ANSWER_PREFIX),
-        ANSWER_PREFIX,
     )
-    await tx.many(
-        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [
-            (session.project, session.id, row["at"], row["id"], row["text"])
-            for row in {row["id"]: row for row in rows}.values()
-        ],
+    values = (session.project, session.agent, session.id, len(ANSWER_PREFIX), ANSWER_PREFIX)
+    await tx.queue(
+        "insert into notice (project, session, at, id, text)"
+        f" select project, cast($3 as text), max(at), id, max(text) from notice where {unread} group by project, id",
+        *values,
     )
+    await tx.queue(f"delete from notice where {unread}", *values)
