@@ -64,6 +64,15 @@ SHORT_HELP = {
     "write_knowledge.path": "Such as notes/auth.md.",
     "upload_session.offset": "Bytes stored so far.",
     "memory_admin.projects": "`*`: all.",
+    "memory_admin.agent": "The key's only agent.",
+    "memory_checklist.done": "false unticks.",
+    "memory_db.database": "From action=list.",
+    "memory_ask_person.options": "To choose from.",
+    "close_session.summary": "Conclusion.",
+    "list_sessions.workspace_id": "Its transcripts.",
+    "list_memory.pattern": "Glob.",
+    "get_context.since": "ISO time.",
+    "search_sessions.since": "ISO time.",
 }
 
 

@@ -1,11 +1,12 @@
 """What waits for a person: who reports it, who answers it, and that each answer counts once, for what was shown."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from commonplace import errors
-from commonplace.access import OPERATOR, Caller
+from commonplace.access import LOCAL, OPERATOR, Caller
 from commonplace.catalogue import CATALOGUE
 from patience import PATIENCE_SECONDS
 
@@ -292,6 +293,18 @@ async def test_answer_is_told_to_the_session_that_its_agent_has_now(team):
     answered = await ann.ask_person(question="Ship it?")
     assert (answered["status"], answered["answer"]) == ("answered", "no")
     assert "_notice" not in await ann.heartbeat()
+
+
+async def test_questions_of_earlier_sessions_follow_an_agent_to_its_new_name(team):
+    windows = [replace(LOCAL, windows=(f"claude:{n}",), seat="claude@laptop") for n in range(2)]
+    first = team.anyone(windows[0])
+    await first.start_session(project="shop")
+    asked = await first.ask_person(question="Ship it?", wait_seconds=0)
+    await first.end_session(summary="done")
+    second = team.anyone(windows[1])
+    await second.start_session(project="shop")
+    renamed = await second.start_session(project="shop", claude_instance="ann")
+    assert (renamed["agent"], renamed["asked_by_you"][0]["request_id"]) == ("ann", asked["request_id"])
 
 
 async def test_same_question_of_another_agent_or_with_other_options_is_another_request(team):

@@ -13,6 +13,7 @@ from commonplace.rooms.requests.operations import (
     report_request,
     wait_for_answer,
 )
+from commonplace.rooms.requests.renames import rename_asker
 from commonplace.rooms.requests.resources import REQUESTS
 from commonplace.rooms.requests.retention import OLD_REQUESTS
 
@@ -28,7 +29,8 @@ ROOM = Room(
     finders=FINDERS,
     events=(REQUEST_OPENED, REQUEST_ANSWERED, REQUEST_CLOSED),
     agent_columns=declare_agent_columns(
-        session=("person_request.agent",),
+        room=("person_request.agent",),
         never=("person_request.answered_by", "person_request.subagent"),
     ),
+    on_rename=(rename_asker,),
 )
