@@ -2,6 +2,7 @@
 
 import random
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter, process_time
@@ -22,11 +23,16 @@ WORDS = 60
 VOCABULARY = 60_000
 QUESTIONS = 120
 ZIPF_EXPONENT = 1.15
+DIMENSIONS = 384
+CLUSTERS = 200
+CLUSTER_VARIANCE = 0.4
 _INDEX_MEMORY = "2GB"
 # FTS5 writes a segment when its buffer is full, and merges segments again and again; few large ones take less time.
 _SET_WORD_BUFFER = "insert into words (words, rank) values ('hashsize', $1)"
 _BULK_WORD_BUFFER_BYTES = 256 * 1024 * 1024
 _WORD_BUFFER_BYTES = 1024 * 1024
+# Indexes of random ids are written all over; pages that do not fit the cache are written and read again and again.
+_BULK_PAGE_CACHE = "pragma cache_size = -2000000"
 
 
 @dataclass
@@ -47,6 +53,7 @@ async def fill_project(calls: Calls, size: int) -> FilledProject:
     asked = set(pick.sample(range(size), min(size, QUESTIONS)))
     bulk_indexes = await _drop_bulk_indexes(calls.database)
     if calls.database.kind == "sqlite":
+        await calls.database.write(lambda tx: tx.run(_BULK_PAGE_CACHE))
         await calls.database.write(lambda tx: tx.run(_SET_WORD_BUFFER, _BULK_WORD_BUFFER_BYTES))
     for start in range(0, size, BATCH):
         ranks = _sample_ranks(generator, min(BATCH, size - start))
@@ -121,24 +128,37 @@ async def _insert_documents(tx: Tx, texts: list[str], first_time: int) -> None:
 
 async def _insert_vectors(calls: Calls, generator: Any) -> None:
     dialect = sqlite if calls.database.kind == "sqlite" else postgres
-    centres = generator.normal(size=(200, 384)).astype(np.float32)
+    make_vectors = _build_vector_source(generator)
     rows = await calls.database.read(
         lambda tx: tx.all("select n from entry where project = $1 order by n", PROJECT)
     )
     numbers = iter([row["n"] for row in rows])
     await calls.database.write(lambda tx: choose_model(tx, calls.search.choice))
     while batch := list(islice(numbers, BATCH)):
-        made = (
-            centres[generator.integers(0, 200, len(batch))] + generator.normal(size=(len(batch), 384)) * 0.7
-        )
-        made /= np.linalg.norm(made, axis=1, keepdims=True)
-        found = [(n, 0, vector.astype(np.float32)) for n, vector in zip(batch, made, strict=True)]
+        found = [(n, 0, vector) for n, vector in zip(batch, make_vectors(len(batch)), strict=True)]
         await calls.database.write(
             lambda tx, found=found: dialect.insert_vectors(
                 tx, PROJECT, name_model(calls.search.choice), found
             )
         )
     await calls.database.write(lambda tx: tx.run("delete from embedding_queue where project = $1", PROJECT))
+
+
+def _build_vector_source(generator: Any) -> Callable[[int], Any]:
+    """Vectors as the bundled model makes them: two of different clusters have a cosine of about 0.5, two of one cluster
+    0.7, and most of the variance lies in some of the dimensions."""
+    spread = (1 + np.arange(DIMENSIONS) / 32) ** -0.5
+    spread /= np.linalg.norm(spread)
+    common = generator.normal(size=DIMENSIONS)
+    common /= np.linalg.norm(common)
+    centres = generator.normal(size=(CLUSTERS, DIMENSIONS)) * spread * CLUSTER_VARIANCE**0.5
+
+    def make_vectors(count: int) -> Any:
+        own = generator.normal(size=(count, DIMENSIONS)) * spread * (1 - CLUSTER_VARIANCE) ** 0.5
+        made = common + centres[generator.integers(0, CLUSTERS, count)] + own
+        return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+    return make_vectors
 
 
 async def _drop_bulk_indexes(database: Database) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.search.question_kind import is_foreign, list_proper_names, measure_name_share
+from commonplace.search.question_kind import is_foreign, list_names, list_proper_names, measure_name_share
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,22 @@ def test_share_of_names_in_a_question(question: str, share: float):
 def test_proper_names_are_words_with_a_capital_inside_the_question():
     assert list_proper_names("When does PgBouncer close connections of Redis?") == ["PgBouncer", "Redis"]
     assert list_proper_names("What is the size limit") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("unit tests of the COBOL batch", ["COBOL"]),
+        ("SAP interface for purchase orders", ["SAP"]),
+        ("best time of the year to visit Kyoto", ["Kyoto"]),
+        ("No module named 'quantum_annealer'", ["quantum_annealer"]),
+        ("why does getUserName return null", ["getUserName"]),
+        ("The deploy failed. Make it work again.", []),
+        ("what is known of src/shop/order_totals.py", []),
+        ("How long is a session", []),
+    ],
+)
+def test_names_are_capitals_inside_a_sentence_abbreviations_and_names_of_code(
+    question: str, names: list[str]
+):
+    assert list_names(question) == names

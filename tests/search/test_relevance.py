@@ -108,3 +108,13 @@ async def test_query_finds_a_note_that_has_no_vector_yet_by_most_of_its_words(al
 @pytest.mark.parametrize(("closeness", "shown"), [(-0.4, 0.01), (0.0, 0.01), (0.2504, 0.25), (1.7, 1.0)])
 def test_relevance_of_a_result_that_is_shown_is_above_zero(closeness, shown):
     assert show_relevance(closeness) == shown
+
+
+async def test_query_for_a_name_that_nobody_wrote_is_told_that_nothing_is_relevant(alice):
+    """The same question without the name, and with one that is known, is answered."""
+    known = await alice.query(query="retry policy of the clients")
+    assert known["results"][0]["title"] == "Retry policy"
+    named = await alice.query(query="idle connections of PgBouncer")
+    assert named["results"][0]["title"] == NOTES[0][0]
+    foreign = await alice.query(query="firmware of the Zigbee thermostats")
+    assert foreign["results"] == []

@@ -441,3 +441,13 @@ def test_error_is_not_fixed_by_a_run_of_something_else(failing: str, passing: st
         samples.claude_command(4, passing, "ok"),
     )
     assert [problem.fixed_line for problem in reader.build_summary().errors] == [0]
+
+
+def test_error_with_a_common_reason_keeps_the_words_before_it_and_the_fingerprint_of_the_reason():
+    socket = (
+        'psql: error: connection to server on socket "/tmp/.s.PGSQL.5432" failed: No such file or directory'
+    )
+    (error,) = find_errors(socket, failed=True)
+    (other,) = find_errors("cat: notes.txt: No such file or directory", failed=True)
+    assert error.text == socket
+    assert error.fingerprint == other.fingerprint

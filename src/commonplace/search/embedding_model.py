@@ -31,7 +31,7 @@ class RelevanceScale:
     word_bonus: float
     known_bonus: float
     name_bonus: float
-    """For a question with a proper name that the project knows."""
+    """For a question with a proper name that the project knows; as much less if it knows nothing that is named."""
     meaning: float
     """The cosine from which a reply names it: below, texts of one field are all alike."""
 

@@ -1,7 +1,7 @@
 """Search by words and vectors: each proposes candidates, and the scores of both are fused."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from commonplace.search.query import (
     split_question,
     weigh_terms,
 )
-from commonplace.search.question_kind import list_proper_names, measure_name_share
+from commonplace.search.question_kind import list_names, list_proper_names, measure_name_share
 from commonplace.search.spelling import find_nearest_terms
 from commonplace.store.database import Row, Statement, Tx
 
@@ -35,10 +35,13 @@ _WEIGHED_HITS = 20
 _WEIGHT_LOST_BY_REPAIR = 0.5
 _NAMED_SHARE = 0.5
 _VECTOR_WEIGHT_OF_NAMES = 0.4
-# Who asks for an exact name wants the entry that has it, whatever its vector says.
-_RELEVANT_COVERAGE = 0.6
-_RELEVANT_WORDS_WITHOUT_VECTOR = 0.5
-_KNOWN_BONUS_WITHOUT_VECTOR = 0.3
+# The vector of a name of a person or a product tells little of which one it is.
+_MAX_VECTOR_WEIGHT_WITH_NAME = 0.65
+# An entry whose words stand out keeps a place among the first, whatever its vector says.
+_KEPT_PLACE = 5
+_MAX_OUTSTANDING = 3
+_OUTSTANDING_COVERAGE = 0.3
+_OUTSTANDING_RATIO = 1.3
 _LEAST_SHOWN_RELEVANCE = 0.01
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
@@ -167,24 +170,6 @@ async def find_entries_in_scopes(
     return [hit for hit in ranked if hit.word_score or _is_near(hit, question)]
 
 
-def has_meaning(hit: Hit, question: Question) -> bool:
-    """Is the entry nearer to the question than texts of one field are anyway?"""
-    least = question.relevance.meaning if question.relevance else question.floor
-    return hit.similarity is not None and hit.similarity >= least
-
-
-def is_relevant(hit: Hit, question: Question) -> bool:
-    """Is the entry about the question? Unknown without a vector or a scale of its model; then words decide."""
-    scale = question.relevance
-    if scale is None or hit.coverage >= _RELEVANT_COVERAGE:
-        return True
-    if hit.similarity is None:
-        return hit.coverage + _KNOWN_BONUS_WITHOUT_VECTOR * hit.terms.known >= _RELEVANT_WORDS_WITHOUT_VECTOR
-    evidence = hit.similarity + scale.word_bonus * hit.coverage + scale.known_bonus * hit.terms.known
-    evidence += scale.name_bonus * hit.terms.has_known_name
-    return evidence >= scale.choose_threshold(hit.terms.passages)
-
-
 async def find_entries_by_words(
     tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
@@ -268,15 +253,25 @@ async def _load_terms(
     if found is None:
         return None
     unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
-    names = {token for name in list_proper_names(question) for token in text.tokenize(name)}
-    has_known_name = not names.isdisjoint(found.frequencies)
     nearest = await find_nearest_terms(tx, project, unknown) if unknown else {}
-    if not nearest:
-        return replace(_weigh_terms(words, found, max_terms), has_known_name=has_known_name)
-    repaired, _ = await load_term_statistics(tx, project, list(nearest.values()), readers)
-    words = [(nearest[word[0]],) if word[0] in nearest else word for word in words]
-    terms = _weigh_terms(words, found.add_terms(repaired) if repaired else found, max_terms)
-    return replace(terms, repaired=len(nearest) / len(words), has_known_name=has_known_name)
+    known = found.frequencies.keys() | nearest.keys()
+    has_known_name = _has_any_token(list_proper_names(question), found.frequencies.keys())
+    names = list_names(question)
+    has_only_unknown_names = bool(names) and not _has_any_token(names, known)
+    if nearest:
+        repaired, _ = await load_term_statistics(tx, project, list(nearest.values()), readers)
+        words = [(nearest[word[0]],) if word[0] in nearest else word for word in words]
+        found = found.add_terms(repaired) if repaired else found
+    return replace(
+        _weigh_terms(words, found, max_terms),
+        repaired=len(nearest) / len(words) if nearest else 0.0,
+        has_known_name=has_known_name,
+        has_only_unknown_names=has_only_unknown_names,
+    )
+
+
+def _has_any_token(names: Sequence[str], tokens: Collection[str]) -> bool:
+    return any(token in tokens for name in names for token in text.tokenize(name))
 
 
 def _weigh_terms(words: list[tuple[str, ...]], found: TermStatistics, max_terms: int) -> QueryTerms:
@@ -311,7 +306,28 @@ def rank_hits(hits: list[Hit], question: Question, max_vector_weight: float = MA
         hit.unit = unit
         # Without any vector the score is not a line, because that of the words is capped in it.
         hit.closeness = (hit.score - unrelated) * unit if scale.has_vectors else hit.word_score / scale.best
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
+    ranked = sorted(hits, key=lambda hit: (-hit.score, -hit.row["changed_at"], hit.row["id"]))
+    return _keep_outstanding(ranked) if scale.has_vectors else ranked
+
+
+def _keep_outstanding(ranked: list[Hit]) -> list[Hit]:
+    """Move the best entry by words up to the last of the first places, if up to three entries have clearly more of the
+    question's words than all others, and this one is not among the first places yet."""
+    by_words = sorted(ranked, key=lambda hit: -hit.word_score)
+    others = by_words[_MAX_OUTSTANDING].word_score if len(by_words) > _MAX_OUTSTANDING else 0.0
+    first = ranked[:_KEPT_PLACE]
+    outstanding = (
+        hit
+        for hit in by_words[:_MAX_OUTSTANDING]
+        if hit.coverage >= _OUTSTANDING_COVERAGE
+        and hit.word_score >= _OUTSTANDING_RATIO * others
+        and not any(hit is each for each in first)
+    )
+    moved = next(outstanding, None)
+    if moved is None:
+        return ranked
+    moved.score, moved.closeness = first[-1].score, first[-1].closeness
+    return [*first[:-1], moved, *(hit for hit in ranked[_KEPT_PLACE - 1 :] if hit is not moved)]
 
 
 def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale", question: str, max_weight: float) -> float:
@@ -324,6 +340,8 @@ def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale", question: str, 
     weight = min(max_weight, max(_MIN_VECTOR_WEIGHT, weight))
     if measure_name_share(question) >= _NAMED_SHARE:
         weight = min(weight, _VECTOR_WEIGHT_OF_NAMES)
+    if any(hit.terms.has_known_name for hit in best):
+        weight = min(weight, _MAX_VECTOR_WEIGHT_WITH_NAME)
     return weight * (1 - _WEIGHT_LOST_BY_REPAIR * max(hit.terms.repaired for hit in best))
 
 

@@ -36,7 +36,8 @@ class QueryTerms:
     as long as the project is large to put in order, so the newest entries that have them are the candidates.
     `tokens` are those of each term in the index, one for each kind of readers that has entries with it. `known` is how
     much of the question the index has words for, from 0 to 1, and `repaired` how much of it was misspelt; `passages` is
-    the size of the index. `has_known_name`: the index has a proper name of the question."""
+    the size of the index. `has_known_name`: the index has a proper name of the question; `has_only_unknown_names`: the
+    question names something, and the index has none of it."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
@@ -48,6 +49,7 @@ class QueryTerms:
     passages: float = 1.0
     repaired: float = 0.0
     has_known_name: bool = False
+    has_only_unknown_names: bool = False
 
     def score_entry(self, counts: str, length: int) -> float:
         """Inlined, because a question scores hundreds of entries."""

@@ -11,6 +11,11 @@ from commonplace.search.text import STOP_WORDS
 _WORD = re.compile(r"[^\s,;!?()\"'`]+")
 _CODE_NAME = re.compile(r"\w[_=./:@#\\-]\w|[a-z][A-Z]|^[A-Z]{2,}$|^--?\w")
 _PROPER_NAME = re.compile(r"[A-Z][a-z]+")
+# A capital inside of a sentence, an abbreviation, or a name of code; not a path.
+_NAME = re.compile(
+    r"(?<=[a-z0-9,;'\"(] )['\"(]?([A-Z][a-z]+\w*)|(?<![\w./\\-])([A-Z]{2,}s?)(?![\w./\\-])"
+    r"|(?<![\w./\\-])(\w*[a-z0-9]_[a-z]\w*|[A-Za-z]*[a-z][A-Z]\w*)(?![\w/\\-]|\.\w)"
+)
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_FOREIGN_LETTERS = 0.3
 _split_words = str.split
@@ -46,6 +51,12 @@ def measure_name_share(question: str) -> float:
 def list_proper_names(question: str) -> list[str]:
     """Words that are written with a capital inside the question: people, products."""
     return [word for word in _WORD.findall(question)[1:] if _PROPER_NAME.match(word)]
+
+
+def list_names(question: str) -> list[str]:
+    """All that the question names: people, products, abbreviations, names of code."""
+    names = (match[match.lastindex or 0] for match in _NAME.finditer(question))
+    return [name for name in names if name.lower() not in STOP_WORDS]
 
 
 def is_foreign(question: str) -> bool:

@@ -7,7 +7,7 @@ quoted values) is removed. Names stay: `No module named 'yaml'` differs from `No
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _HEAD_CHARACTERS = 2_000
 _TAIL_CHARACTERS = 6_000
@@ -21,7 +21,8 @@ _ERROR_CHARACTERS = 300
 _ANSI_ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _SOURCE_FILE = r"(?:[\w@.+~-]*[\\/])*[\w@.+~-]+\.[A-Za-z]\w{0,5}"
 
-# Tried in this order on each line; the group is the error itself. To stay linear, each starts with an anchor or a
+# Tried in this order on each line; the group is the error itself, and a reason inside it is what its fingerprint covers,
+# because every program says that with other words before it. To stay linear, each starts with an anchor or a
 # literal, and none nests repetitions over the same characters.
 _ERROR_PATTERNS: tuple[re.Pattern[str], ...] = tuple(
     re.compile(pattern)
@@ -42,7 +43,7 @@ _ERROR_PATTERNS: tuple[re.Pattern[str], ...] = tuple(
         rf"^(?:\./)?{_SOURCE_FILE}:\d+:\d+: (.+)",
         r"^(?:\S{1,100}: )?(?:line \d+: |\d+: )?([\w.+-]{1,60}: (?:command )?not found)$",
         r"^\S{1,40}: (command not found: \S+)",
-        r"^(?:\S{1,60}: )(?:cannot .{1,80}: |.{1,200}: )?(No such file or directory|Permission denied)$",
+        r"^(\S{1,60}: (?:cannot .{1,80}: |.{1,200}: )?(?P<reason>No such file or directory|Permission denied))$",
         r"^npm (?:ERR!|error) (code \S+)",
         r"^(fatal: .+)",
         r"^(error: .+)",
@@ -98,10 +99,11 @@ def find_errors(output: str, *, failed: bool) -> list[ErrorMessage]:
     lines = _split_lines(_ANSI_ESCAPE.sub("", _excerpt_ends(output)))
     matches = list(_iterate_matches(lines))
     if not matches and failed:
-        matches = [(len(_ERROR_PATTERNS), line.strip()) for line in reversed(lines) if _has_words(line)][:1]
+        matches = [
+            (len(_ERROR_PATTERNS), fingerprint_error(line)) for line in reversed(lines) if _has_words(line)
+        ][:1]
     distinct: dict[str, tuple[int, ErrorMessage]] = {}
-    for rank, text in matches:
-        error = fingerprint_error(text)
+    for rank, error in matches:
         if error.fingerprint not in distinct:
             distinct[error.fingerprint] = (rank, error)
     ordered = sorted(distinct.values(), key=lambda pair: pair[0] >= _FIRST_SUMMARY_PATTERN)
@@ -133,7 +135,7 @@ def _has_words(line: str) -> bool:
     return letters >= _MIN_LETTERS and not _TOOL_FRAME.fullmatch(line.strip())
 
 
-def _iterate_matches(lines: list[str]) -> Iterator[tuple[int, str]]:
+def _iterate_matches(lines: list[str]) -> Iterator[tuple[int, ErrorMessage]]:
     for index, untrimmed in enumerate(lines):
         line = untrimmed.strip()[:_MAX_LINE_CHARACTERS]
         if not _MAY_BE_ERROR.search(line) or _FOLLOW_UP_ERROR.search(line) or _TOOL_FRAME.fullmatch(line):
@@ -143,7 +145,8 @@ def _iterate_matches(lines: list[str]) -> Iterator[tuple[int, str]]:
                 message = match[1]
                 if _PANIC_WITHOUT_MESSAGE.search(message) and index + 1 < len(lines):
                     message = f"{_PANIC_PREFIX} {lines[index + 1].strip()[:_MAX_LINE_CHARACTERS]}"
-                yield rank, message
+                error = fingerprint_error(match.groupdict().get("reason", message))
+                yield rank, replace(error, text=message.strip()[:_ERROR_CHARACTERS])
                 break
 
 

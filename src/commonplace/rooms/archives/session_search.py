@@ -16,15 +16,9 @@ from commonplace.rooms.archives import store, study_store
 from commonplace.rooms.archives.search import describe_error
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
-from commonplace.search.find import (
-    Hit,
-    Question,
-    find_entries,
-    find_entries_by_words,
-    is_relevant,
-    show_relevance,
-)
+from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words, show_relevance
 from commonplace.search.query import EntryFilter
+from commonplace.search.relevance import is_relevant
 from commonplace.session_archive import passages
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.line_scan import LineScan

@@ -7,7 +7,8 @@ from functools import lru_cache
 from commonplace.rooms.knowledge import evidence
 from commonplace.rooms.knowledge.recall import RecalledItem
 from commonplace.search import text
-from commonplace.search.find import Question, has_meaning
+from commonplace.search.find import Question
+from commonplace.search.relevance import has_meaning
 
 _MAX_SHOWN_WORDS = 5
 _MIN_SHOWN_CHARACTERS = 3

@@ -22,11 +22,10 @@ from commonplace.search.find import (
     Question,
     SearchScope,
     find_entries_in_scopes,
-    has_meaning,
-    is_relevant,
     show_relevance,
 )
 from commonplace.search.query import EntryFilter
+from commonplace.search.relevance import has_meaning, is_relevant
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.time_range import read_time_range
 from commonplace.search.usage import EntryUse
@@ -42,6 +41,7 @@ _MAX_AMENDED_GAP = 0.4
 _MAX_AMENDED_PASSAGES = 1.5
 _CODE_SIGNS = re.compile(r"\bdef \w|[\w\])]\(\)|[;{}]\s*$| = |==", re.MULTILINE)
 _SHARED_SUBJECT = 0.5
+_SHARED_SUBJECT_OF_LONGER = 0.25
 _SHARED_SUBJECT_OF_CHANGE = 0.3
 _TELLS_CHANGE = re.compile(
     r"(?i)\b(?:replace[sd]?|replacing|mov(?:e[sd]?|ing)|switch(?:e[sd]|ing)?|migrat(?:e[sd]?|ing)|supersedes?|deprecated"
@@ -315,21 +315,23 @@ def _may_amend(newer: RecalledItem, older: RecalledItem) -> bool:
     gap = older.closeness - newer.closeness
     if gap > _MAX_AMENDED_GAP or max(newer.hit.passages, older.hit.passages) > _MAX_AMENDED_PASSAGES:
         return False
-    shared = _measure_shared_words(newer.hit, older.hit)
+    shared, shared_of_longer = _measure_shared_words(newer.hit, older.hit)
     words = f"{newer.item.title}\n{newer.item.text}"
     if shared < _SHARED_SUBJECT_OF_CHANGE or _CODE_SIGNS.search(words):
         return False
-    return (gap <= _NEARLY_EQUAL and shared >= _SHARED_SUBJECT) or _TELLS_CHANGE.search(words) is not None
+    has_one_subject = shared >= _SHARED_SUBJECT and shared_of_longer >= _SHARED_SUBJECT_OF_LONGER
+    return (gap <= _NEARLY_EQUAL and has_one_subject) or _TELLS_CHANGE.search(words) is not None
 
 
 def _have_one_kind(first: Hit, second: Hit) -> bool:
     return (first.project, first.kind) == (second.project, second.kind)
 
 
-def _measure_shared_words(first: Hit, second: Hit) -> float:
-    """The share of the words of the shorter entry that both have."""
+def _measure_shared_words(first: Hit, second: Hit) -> tuple[float, float]:
+    """The share of the words of the shorter entry that both have, and of the longer one."""
     one, other = _list_indexed_tokens(first.row["counts"]), _list_indexed_tokens(second.row["counts"])
-    return len(one & other) / (min(len(one), len(other)) or 1)
+    shared = len(one & other)
+    return shared / (min(len(one), len(other)) or 1), shared / (max(len(one), len(other)) or 1)
 
 
 @lru_cache(maxsize=256)

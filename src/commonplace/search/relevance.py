@@ -1,0 +1,33 @@
+"""Is a hit about the question at all? If none is, a reply says so instead of showing the nearest texts.
+
+`find.py` orders hits; the order says nothing about whether the first one is worth reading. Figures and how the thresholds
+were chosen: docs/decisions/0008-search.md.
+"""
+
+from commonplace.search.find import Hit, Question
+
+# Who asks for an exact name wants the entry that has it, whatever its vector says.
+_RELEVANT_COVERAGE = 0.6
+_RELEVANT_WORDS_WITHOUT_VECTOR = 0.5
+_KNOWN_BONUS_WITHOUT_VECTOR = 0.3
+_UNKNOWN_NAME_PENALTY_WITHOUT_VECTOR = 0.16
+
+
+def has_meaning(hit: Hit, question: Question) -> bool:
+    """Is the entry nearer to the question than texts of one field are anyway?"""
+    least = question.relevance.meaning if question.relevance else question.floor
+    return hit.similarity is not None and hit.similarity >= least
+
+
+def is_relevant(hit: Hit, question: Question) -> bool:
+    """Is the entry about the question? Unknown without a vector or a scale of its model; then words decide."""
+    scale, terms = question.relevance, hit.terms
+    if scale is None or hit.coverage >= _RELEVANT_COVERAGE:
+        return True
+    if hit.similarity is None:
+        evidence = hit.coverage + _KNOWN_BONUS_WITHOUT_VECTOR * terms.known
+        evidence -= _UNKNOWN_NAME_PENALTY_WITHOUT_VECTOR * terms.has_only_unknown_names
+        return evidence >= _RELEVANT_WORDS_WITHOUT_VECTOR
+    evidence = hit.similarity + scale.word_bonus * hit.coverage + scale.known_bonus * terms.known
+    evidence += scale.name_bonus * (terms.has_known_name - terms.has_only_unknown_names)
+    return evidence >= scale.choose_threshold(terms.passages)
