@@ -347,24 +347,26 @@ def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale", question: str, 
 
 @dataclass(frozen=True, slots=True)
 class _ScoreScale:
-    """Mean and deviation of the word scores and of the similarities, and the word score of an ideal entry."""
+    """Mean and deviation of the word scores and of the similarities, the word score of an ideal entry, and the similarity
+    of an unrelated one: below it, texts are not less related, so an entry that has a word is never worth nothing."""
 
     word_mean: float
     word_deviation: float
     similarity_mean: float
     similarity_deviation: float
     best: float
+    floor: float
     has_vectors: bool
     vector_weight: float = _FIRST_VECTOR_WEIGHT
 
     def compute_score(self, word_score: float, similarity: float | None) -> float:
         by_words = (word_score - self.word_mean) / self.word_deviation
-        near = (
-            min(by_words, _MAX_UNKNOWN_SCORE)
-            if similarity is None
-            else (similarity - self.similarity_mean) / self.similarity_deviation
-        )
+        near = min(by_words, _MAX_UNKNOWN_SCORE) if similarity is None else self._normalize(similarity)
+        near = max(near, self._normalize(self.floor))
         return self.vector_weight * near + (1 - self.vector_weight) * by_words
+
+    def _normalize(self, similarity: float) -> float:
+        return (similarity - self.similarity_mean) / self.similarity_deviation
 
     def measure_unit(self, unrelated: float) -> float:
         """The closeness of one standard deviation: an unrelated entry has 0, an ideal one 1."""
@@ -380,6 +382,7 @@ def _measure_scale(hits: list[Hit], question: Question) -> _ScoreScale:
         *_mean_and_deviation([hit.word_score for hit in hits], best),
         *_mean_and_deviation(similarities, 1 - question.floor),
         best,
+        question.floor,
         bool(similarities),
     )
 
