@@ -6,6 +6,7 @@ line. A notice of posts on a blackboard, or of decisions, is one row with an ent
 
 from collections.abc import Collection, Sequence
 
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 MAIL_PREFIX = "msg_"
@@ -31,11 +32,6 @@ def is_urgent_mail(row: Row) -> bool:
     return bool(row["id"].startswith(MAIL_PREFIX) and row["text"].startswith("urgent"))
 
 
-def shorten_line(text: str, limit: int) -> str:
-    line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
 def post_entry(sender: str, sequence: int, read: int) -> str:
     """`read` is the last post that the session has read."""
     return _join_fields(sender, str(sequence), str(read))
@@ -43,7 +39,9 @@ def post_entry(sender: str, sequence: int, read: int) -> str:
 
 def decision_entry(author: str, document: str, title: str, details: Sequence[str] = ()) -> str:
     """`details` say how it relates to what was decided before, such as `version 2`."""
-    return _join_fields(author, ", ".join([f'{document} "{title[:_MAX_SUBJECT_LENGTH]}"', *details]))
+    return _join_fields(
+        author, ", ".join([f'{document} "{shorten_line(title, _MAX_SUBJECT_LENGTH)}"', *details])
+    )
 
 
 def _join_fields(*fields: str) -> str:

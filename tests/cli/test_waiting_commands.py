@@ -95,6 +95,23 @@ def test_answer_takes_the_words_of_each_question(team: Team):
     assert team.read_answer(request_id)["answers"] == ["lite", "5432"]
 
 
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize(
+    "words", [("{id}", "--project", "shop", "lite"), ("--project", "shop", "{id}", "--note", "quick", "lite")]
+)
+def test_answer_takes_options_between_its_words(team: Team, words: tuple[str, ...]):
+    request_id = team.report(kind="question", questions=[{"question": "Which db?"}])
+    assert main(["answer", *(word.format(id=request_id) for word in words)]) == 0
+    assert team.read_answer(request_id)["answers"] == ["lite"]
+
+
+@pytest.mark.usefixtures("person")
+def test_answer_refuses_an_unknown_option(team: Team, capsys: pytest.CaptureFixture):
+    with pytest.raises(SystemExit):
+        main(["answer", team.report(), "--projekt", "shop", "allow"])
+    assert "--projekt" in capsys.readouterr().err
+
+
 def test_answer_finds_a_named_request_of_another_project_than_the_folders(
     team: Team, person: Path, monkeypatch: pytest.MonkeyPatch
 ):

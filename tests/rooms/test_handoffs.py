@@ -167,3 +167,10 @@ async def test_the_unfinished_handoff_of_another_agent_is_named_before_its_last_
         team.clock.advance(minutes=1)
     others = (await team.agent("bob")).started["handoff"]["others"]
     assert [(entry["title"], entry["unfinished"]) for entry in others] == [("Cart totals", True)]
+
+
+async def test_a_handoff_of_another_agent_that_has_no_notes_says_so(team):
+    await (await team.agent("alice")).end_session(summary="Planned the sprint")
+    await (await team.agent("carol")).end_session(summary="Cart totals", handoff_notes="Next: tax")
+    others = (await team.agent("bob")).started["handoff"]["others"]
+    assert {entry["agent"]: entry.get("notes") for entry in others} == {"alice": "none", "carol": None}

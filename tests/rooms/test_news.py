@@ -81,6 +81,7 @@ async def test_posts_that_come_back_cut_stay_unread(team):
     assert posted["read_with"] == f'get_context(session_id="{board}", after=0)'
     again = await _use(alice, "add_message", session_id=board, content="Euros, then.")
     assert [post["sequence"] for post in again["unread"]] == [1]
+    assert again["unread"][0]["excerpt"].endswith("…")
     await _use(alice, "get_context", session_id=board)
     assert "unread" not in await _use(alice, "add_message", session_id=board, content="Cents.")
 

@@ -15,7 +15,13 @@ from commonplace.cli.upkeep_parser import add_retention, add_status
 from commonplace.cli.webhook_parser import add_webhook
 from commonplace.client.commands import client_parser as agent_commands
 from commonplace.client.commands import people_parser
-from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags, run_lazily
+from commonplace.client.commands.command_flags import (
+    CommandParser,
+    Commands,
+    RawHelp,
+    add_store_flags,
+    run_lazily,
+)
 from commonplace.client.commands.rule_parser import add_rule_command
 from commonplace.client.commands.vault_parser import add_vault
 
@@ -69,7 +75,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=_version_text())
     commands = top.add_subparsers(
-        prog="commonplace", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+        prog="commonplace",
+        metavar="COMMAND",
+        required=True,
+        help=argparse.SUPPRESS,
+        parser_class=CommandParser,
     )
     add_up(commands)
     add_down(commands)

@@ -13,11 +13,11 @@ from commonplace.session_archive.raw_page import PageRequest, find_line_start
 from commonplace.session_archive.session_bytes import open_stored_frame
 from commonplace.session_archive.session_summary import SessionSummary, summarize_session
 from commonplace.session_archive.study import decode_progress
+from commonplace.shortening import ELLIPSIS
 from commonplace.transcripts.reader import TranscriptReader, Utterance
 
 # Most of a transcript is output of tools, which the chat leaves out, so a page reads more than it shows.
 FRAMES_PER_PAGE = 8
-_ELLIPSIS = "…"
 _MIN_MESSAGE_BYTES = 200
 
 
@@ -75,7 +75,7 @@ class _PageBuilder:
                 self.messages[-1].cut = True
                 return
             message.cut = True
-            message.text = message.text.encode()[: self.bytes_left // 2].decode(errors="ignore") + _ELLIPSIS
+            message.text = message.text.encode()[: self.bytes_left // 2].decode(errors="ignore") + ELLIPSIS
             size = _message_bytes(message)
         self.messages.append(message)
         self.bytes_left -= size

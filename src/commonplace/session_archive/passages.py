@@ -6,6 +6,7 @@ import msgspec
 
 from commonplace import zstd
 from commonplace.search import text
+from commonplace.shortening import ELLIPSIS
 from commonplace.transcripts.reader import Utterance
 
 MAX_PASSAGE_CHARACTERS = 3000
@@ -95,12 +96,12 @@ def find_best_piece(pieces: Sequence[PassagePiece], query_tokens: set[str]) -> P
 
 
 def find_best_snippet(words: str, query_tokens: set[str], max_characters: int) -> str:
-    """The part of a text with the most query tokens."""
+    """The part of a text with the most query tokens; an ellipsis marks where it is cut."""
     if len(words) <= max_characters:
         return words
-    return max(
-        text.split_passages(words, max_characters), key=lambda part: _count_shared_tokens(part, query_tokens)
-    )
+    parts = text.split_passages(words, max_characters - 2 * len(ELLIPSIS))
+    best = max(parts, key=lambda part: _count_shared_tokens(part, query_tokens))
+    return f"{'' if best == parts[0] else ELLIPSIS}{best}{'' if best == parts[-1] else ELLIPSIS}"
 
 
 def _count_shared_tokens(words: str, query_tokens: set[str]) -> int:

@@ -7,6 +7,7 @@ recorded.
 from collections.abc import Iterable
 
 from commonplace import masking
+from commonplace.shortening import shorten_text
 from commonplace.transcripts.reader import TranscriptSummary
 
 _HEADING = "From its transcript:"
@@ -71,4 +72,4 @@ def _strip_folder(path: str, folder: str) -> str:
 def _shorten(text: str, max_characters: int) -> str:
     """The text on one line, without secrets."""
     line = " ".join(masking.mask_secrets(text).text.split())
-    return line if len(line) <= max_characters else line[: max_characters - 1] + "…"
+    return shorten_text(line, max_characters)

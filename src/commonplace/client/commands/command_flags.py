@@ -3,10 +3,24 @@
 import argparse
 import importlib
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 RawHelp = argparse.RawDescriptionHelpFormatter
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse has no public name for it
+Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"  # noqa: SLF001 - argparse has no public name for it
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of a command. argparse takes all positionals before the first option that follows one: words after it
+    go to the positional that `takes_later_words` names, such as the answer in `answer ID --project P yes`."""
+
+    takes_later_words = ""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        arguments, unknown = super().parse_known_args(args, namespace)
+        if not self.takes_later_words or any(word.startswith("-") for word in unknown):
+            return arguments, unknown
+        getattr(arguments, self.takes_later_words).extend(unknown)
+        return arguments, []
 
 
 def run_lazily(module: str, function: str = "run") -> Callable[[argparse.Namespace], int]:

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-from commonplace.client.commands.command_flags import Commands, RawHelp, add_store_flags
+from commonplace.client.commands.command_flags import CommandParser, Commands, RawHelp, add_store_flags
 
 RunWithOperations = Callable[[str, str], Callable[[argparse.Namespace], int]]
 """Builds the `run` of a command from a module and a function that is passed a way to call operations."""
@@ -25,7 +25,7 @@ def add_people_commands(commands: Commands, with_operations: RunWithOperations) 
     _add_standup(commands, with_operations)
 
 
-def _add_command(commands: Commands, name: str, summary: str, description: str) -> argparse.ArgumentParser:
+def _add_command(commands: Commands, name: str, summary: str, description: str) -> CommandParser:
     return commands.add_parser(
         name, help=summary, description=description, epilog=EXIT_CODES, formatter_class=RawHelp
     )
@@ -101,6 +101,7 @@ def _add_answer(commands: Commands, with_operations: RunWithOperations) -> None:
         "id", nargs="?", help="the request, or the start of its id; without it, all that wait"
     )
     command.add_argument("answer", nargs="*", help="allow or deny, or the answer to each question")
+    command.takes_later_words = "answer"
     command.add_argument(
         "--note", metavar="TEXT", help="a text for the agent, such as the reason of a denial"
     )

@@ -17,6 +17,7 @@ from commonplace.search import index
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.session_archive.passages import PassagePiece, unpack_passage
 from commonplace.session_archive.study import STUDY_VERSION, StudyResult
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx
 from commonplace.store.row_hashes import set_hash_if_unchanged
 from commonplace.transcripts.work_log import LoggedError
@@ -296,7 +297,7 @@ async def load_agent_session(tx: Tx, archive: ArchivedSession) -> str:
 
 def _title_of_session(archive: ArchivedSession, result: StudyResult) -> str:
     title = result.summary.title if result.summary else ""
-    return (title or archive.title)[:_TITLE_CHARACTERS]
+    return shorten_text(title or archive.title, _TITLE_CHARACTERS)
 
 
 def _build_index_entries(archive: ArchivedSession, result: StudyResult, title: str) -> list[index.IndexEntry]:

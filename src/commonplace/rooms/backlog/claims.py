@@ -22,6 +22,7 @@ from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
 from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS, OPEN_STATUSES, choose_work_of_claim
 from commonplace.search.index import WORK_KIND
+from commonplace.shortening import shorten_text
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
 
@@ -109,7 +110,7 @@ async def _release_claim(call: Call, row: Row, until: int) -> Row:
 
 async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
     """Let the work items follow a change of their backlog item: claimed, completed, or taken from its agent."""
-    title = after["title"][:MAX_WORK_TITLE_CHARACTERS]
+    title = shorten_text(after["title"], MAX_WORK_TITLE_CHARACTERS)
     session = call.session
     if after["closed"] and not before["closed"]:
         status = "completed" if after["status"] == "done" else "abandoned"
@@ -138,7 +139,7 @@ async def _start_work(call: Call, session: AgentSession, item: str, title: str) 
 
 async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> None:
     projects = list(dict.fromkeys([row["project"], home_project(call), row["claim_project"]]))
-    title = row["title"][:MAX_WORK_TITLE_CHARACTERS]
+    title = shorten_text(row["title"], MAX_WORK_TITLE_CHARACTERS)
     await item_store.close_work_of_item(
         call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
     )

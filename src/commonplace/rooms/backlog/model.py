@@ -10,6 +10,7 @@ from commonplace.access import ALL_PROJECTS
 from commonplace.arguments import MAX_INTEGER, ProjectSpelling
 from commonplace.clock import HOUR, format_age, iso
 from commonplace.operation import Reply
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
 
@@ -258,8 +259,7 @@ class BacklogFilters(msgspec.Struct, frozen=True):
 
 
 def truncate_description(text: str) -> str:
-    line = " ".join(text[: 2 * _SNIPPET_CHARACTERS].split())
-    return line if len(line) <= _SNIPPET_CHARACTERS else line[: _SNIPPET_CHARACTERS - 1].rstrip() + "…"
+    return shorten_line(text, _SNIPPET_CHARACTERS)
 
 
 def replace_references(item: Mapping[str, Any], ids_by_reference: Mapping[str, str]) -> dict[str, Any]:

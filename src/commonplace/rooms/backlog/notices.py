@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from commonplace.notice import shorten_line
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 _RESOLUTION_CHARACTERS = 160

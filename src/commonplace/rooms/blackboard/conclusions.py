@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from commonplace.search import index
 from commonplace.search.source import SearchItem
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx
 
 CONCLUSION = "conclusion"
@@ -18,7 +19,7 @@ async def index_conclusion(tx: Tx, session: Row, summary: str, now: int) -> None
         index.BLACKBOARD_KIND,
         f"{session['id']}/{CONCLUSION}",
         CONCLUSION,
-        session["purpose"][:_TITLE_CHARACTERS],
+        shorten_text(session["purpose"], _TITLE_CHARACTERS),
         summary,
         now,
     )
@@ -37,7 +38,7 @@ async def load_conclusions(tx: Tx, project: str, sessions: Sequence[str]) -> lis
     return [
         SearchItem(
             id=f"{row['id']}/{CONCLUSION}",
-            title=row["purpose"][:_TITLE_CHARACTERS],
+            title=shorten_text(row["purpose"], _TITLE_CHARACTERS),
             text=row["summary"],
             type=CONCLUSION,
             author=row["closed_by"],

@@ -14,11 +14,13 @@ from commonplace.notice import POST_PREFIX, post_entry
 from commonplace.retention import delete_from_table
 from commonplace.rooms.blackboard.model import UnreadPost
 from commonplace.rooms.blackboard.store import BlackboardDraft
+from commonplace.shortening import ELLIPSIS, shorten_line, shorten_text
 from commonplace.store.database import Row, Tx
 
 _MAX_FOLLOWERS = 200
 _MAX_UNREAD = 3
 _MAX_EXCERPT_CHARACTERS = 200
+_MAX_SUMMARY_CHARACTERS = 200
 
 OLD_READERS = delete_from_table(
     "context_reader",
@@ -85,9 +87,12 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
         " and sequence > coalesce((select sequence from context_reader where project = $1 and blackboard = $2"
         "  and session_project = $5 and session = $6), 0) order by sequence limit $8",
         *(draft.project, draft.session, draft.sender, sequence, session.project, session.id),
-        *(_MAX_EXCERPT_CHARACTERS, _MAX_UNREAD),
+        *(_MAX_EXCERPT_CHARACTERS + 1, _MAX_UNREAD),
     )
-    unread = [UnreadPost(row["sequence"], row["sender"], row["excerpt"]) for row in rows]
+    unread = [
+        UnreadPost(row["sequence"], row["sender"], shorten_text(row["excerpt"], _MAX_EXCERPT_CHARACTERS))
+        for row in rows
+    ]
     reached = sequence if shows_all(unread) else 0
     await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
     if rows and session.has_notice:
@@ -97,11 +102,11 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
 
 def shows_all(unread: Sequence[UnreadPost]) -> bool:
     """Are these all unread posts, each of them whole?"""
-    return len(unread) < _MAX_UNREAD and all(len(post.excerpt) < _MAX_EXCERPT_CHARACTERS for post in unread)
+    return len(unread) < _MAX_UNREAD and not any(post.excerpt.endswith(ELLIPSIS) for post in unread)
 
 
 async def announce_closing(call: Call, project: str, blackboard: str, summary: str) -> None:
-    conclusion = f": {summary[:200]}" if summary else "."
+    conclusion = f": {shorten_line(summary, _MAX_SUMMARY_CHARACTERS)}" if summary else "."
     text = f"{call.agent} closed blackboard {blackboard}{conclusion}"
     for of_project, followers in (await _list_live_followers(call, project, blackboard)).items():
         await activity.notify_sessions(call.tx, of_project, list(followers), text, call.now)

@@ -6,6 +6,7 @@ from commonplace.rooms.blackboard import store
 from commonplace.rooms.blackboard.conclusions import CHAT_BONUS, CONCLUSION, load_conclusions
 from commonplace.search import index
 from commonplace.search.source import SearchItem, SearchSource
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Tx
 
 _TITLE_CHARACTERS = 200
@@ -21,7 +22,7 @@ async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
         index.BLACKBOARD_KIND,
         f"{draft.session}/{draft.id}",
         draft.message_type,
-        purpose[:_TITLE_CHARACTERS],
+        shorten_text(purpose, _TITLE_CHARACTERS),
         draft.content,
         draft.at,
     )
@@ -39,7 +40,7 @@ async def load_searched_messages(tx: Tx, project: str, ids: Sequence[str]) -> li
     return conclusions + [
         SearchItem(
             id=f"{row['session']}/{row['id']}",
-            title=row["purpose"][:_TITLE_CHARACTERS],
+            title=shorten_text(row["purpose"], _TITLE_CHARACTERS),
             text=row["content"],
             type=row["message_type"],
             author=row["sender"],

@@ -6,6 +6,7 @@ import msgspec
 
 from commonplace.call import Call
 from commonplace.rooms.functions import model
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 _PROMPT_BUDGET_BYTES = 8000 * 4  # about 8,000 tokens
@@ -36,7 +37,7 @@ def take_within_budget(rows: Sequence[Row]) -> list[model.QueuedFunction]:
     items: list[model.QueuedFunction] = []
     remaining = _PROMPT_BUDGET_BYTES - len(LIBRARIAN_PROMPT)
     for row in rows:
-        item = model.QueuedFunction.from_row(row, row["code"][:_CODE_CHARACTERS])
+        item = model.QueuedFunction.from_row(row, shorten_text(row["code"], _CODE_CHARACTERS))
         remaining -= len(msgspec.json.encode(item))
         if remaining < 0 and items:
             break

@@ -13,6 +13,7 @@ from commonplace.call import Call
 from commonplace.named_notices import delete_notices_by_id, replace_notices
 from commonplace.project import list_all_project_names
 from commonplace.rooms.guidelines import model
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 _NOTICE_CHARACTERS = 200
@@ -20,12 +21,9 @@ _NOTICE_CHARACTERS = 200
 
 async def notify_sessions(call: Call, row: Row) -> list[str]:
     """Notify the live sessions that the guideline applies to, except that of the caller; return their agents."""
-    project, rule = row["project"], row["rule"]
+    project, rule = row["project"], shorten_text(row["rule"], _NOTICE_CHARACTERS)
     own_session = call.session.id if call.session else ""
-    shown_rule = rule if len(rule) <= _NOTICE_CHARACTERS else f"{rule[: _NOTICE_CHARACTERS - 1]}…"
-    text = (
-        f"{call.agent} set the guideline '{row['name']}' ({model.scope_from_project(project)}): {shown_rule}"
-    )
+    text = f"{call.agent} set the guideline '{row['name']}' ({model.scope_from_project(project)}): {rule}"
     projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]
     notified: set[str] = set()
     for target in projects:

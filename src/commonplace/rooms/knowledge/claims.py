@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.search.text import STOP_WORDS, stem
+from commonplace.shortening import shorten_text
 
 _MAX_COMPARED_CHARACTERS = 8000
 _MAX_CLAIMS = 40
@@ -134,7 +135,7 @@ def _parse_claim(sentence: str) -> Claim:
     topic = _split_topic(words, link)
     denials = sum(bool(_NEGATION.fullmatch(word)) or stem(word) in _DENIALS for word in lower)
     return Claim(
-        sentence[:_MAX_SHOWN_CHARACTERS],
+        shorten_text(sentence, _MAX_SHOWN_CHARACTERS),
         frozenset(word.stem for word in topic),
         tuple(words[len(topic) :]),
         frozenset(word.stem for word in words),

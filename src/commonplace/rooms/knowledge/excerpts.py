@@ -6,9 +6,9 @@ from functools import lru_cache
 import msgspec
 
 from commonplace.search import text
+from commonplace.shortening import ELLIPSIS
 
 MIN_EXCERPT_BYTES = 80
-_ELLIPSIS = "…"
 _MAX_WORD = 40
 _MIN_STEM_LETTERS = 3
 
@@ -32,22 +32,30 @@ def truncate_line(line: str, max_bytes: int) -> str:
     """The line, or its beginning, within so many bytes of JSON."""
     if count_json_bytes(line) - len('""') <= max_bytes:
         return line
-    room = max(max_bytes - len(_ELLIPSIS.encode()), 0)
+    room = max(max_bytes - len(ELLIPSIS.encode()), 0)
     shorter = line.encode()[:room].decode(errors="ignore")
     over = count_json_bytes(shorter) - len('""') - room
-    return shorter[: len(shorter) - max(over, 0)] + _ELLIPSIS
+    return shorter[: len(shorter) - max(over, 0)] + ELLIPSIS
 
 
 def cut_excerpt(content: str, question: str, part: int, max_bytes: int) -> str:
-    """The text, or its best passage with the text around it, within so many bytes."""
+    """The text, or its best passage with the text around it, within so many bytes; an ellipsis marks where it is cut."""
     if len(content.encode()) <= max_bytes:
         return content
+    excerpt = _cut_passage(content, question, part, max(max_bytes - 2 * len(ELLIPSIS.encode()), 0))
+    if not excerpt:
+        return ""
+    before, _, after = content.partition(excerpt)
+    return f"{ELLIPSIS if before.strip() else ''}{excerpt}{ELLIPSIS if after.strip() else ''}"
+
+
+def _cut_passage(content: str, question: str, part: int, max_bytes: int) -> str:
     best = _find_best_passage(content, question, part)
     if len(best.encode()) <= max_bytes:
         return _extend_passage(content, best, max_bytes)
     if max_bytes >= MIN_EXCERPT_BYTES:
         best = _pick_passage(text.split_passages(best, max_bytes), _list_word_starts(question), 0)
-    return _begin_at_word(content, best).encode()[:max_bytes].decode(errors="ignore")
+    return _begin_at_word(content, best).encode()[:max_bytes].decode(errors="ignore").strip()
 
 
 def _begin_at_word(content: str, passage: str) -> str:

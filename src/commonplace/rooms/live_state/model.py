@@ -12,6 +12,7 @@ from commonplace.clock import MINUTE, SECOND, iso, iso_exact
 from commonplace.file_region import shorten_path, split_region
 from commonplace.operation import Reply
 from commonplace.rooms.requests.model import PersonRequest
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 ACTS_MINUTES = 15
@@ -152,7 +153,7 @@ class EventPage(Reply):
 
 
 def short_text(text: str) -> str:
-    return text if len(text) <= _TEXT_CHARACTERS else text[: _TEXT_CHARACTERS - 1] + "…"
+    return shorten_text(text, _TEXT_CHARACTERS)
 
 
 def build_agent_cards(

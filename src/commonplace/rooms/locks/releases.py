@@ -16,13 +16,13 @@ from commonplace.activity import AgentSession
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import MINUTE
-from commonplace.notice import shorten_line
 from commonplace.operation import Reply, operation
 from commonplace.rooms.locks import granting, store, waiters
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockMode, LockRequest
 from commonplace.rooms.locks.model import LeaseMinutes, LockPath, LockReason
+from commonplace.shortening import shorten_line
 from commonplace.store.counters import advance_counter
 
 ReleaseReason = Annotated[str, Field(min_length=1, max_length=500)]

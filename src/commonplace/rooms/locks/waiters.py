@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from commonplace import activity
 from commonplace.activity import AgentSession
 from commonplace.named_notices import delete_notices_by_prefix
-from commonplace.notice import is_urgent_mail, shorten_line
+from commonplace.notice import is_urgent_mail
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row, Tx
 
 _MAX_WAITERS = 200

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from commonplace import errors
 from commonplace.clock import MINUTE, format_age, iso
-from commonplace.notice import mail_text, shorten_line
+from commonplace.notice import mail_text
 from commonplace.operation import Reply
+from commonplace.shortening import shorten_line, shorten_text
 from commonplace.store.database import Row
 
 ALL_AGENTS = "*"
@@ -233,7 +234,7 @@ class MessageHeader(Reply, kw_only=True):
 def message_title(row: Row) -> str:
     """The subject, or the beginning of the body."""
     text: str = row["subject"] or " ".join(row["body"][: 2 * _MAX_TITLE_CHARACTERS].split())
-    return text if len(text) <= _MAX_TITLE_CHARACTERS else text[: _MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
+    return shorten_text(text, _MAX_TITLE_CHARACTERS)
 
 
 def truncate_page(rows: Sequence[Row]) -> Sequence[Row]:

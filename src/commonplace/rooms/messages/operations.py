@@ -35,7 +35,7 @@ from commonplace.waiting import WaitForEvents, describe_wait
 async def send_message(
     call: Call,
     to_instance: Annotated[model.RecipientName, alias("to_agent")],
-    message: Annotated[model.MessageBody, alias("body")],
+    message: Annotated[model.MessageBody, alias("body", "content")],
     subject: model.MessageSubject | None = None,
     priority: model.MessagePriority = "normal",
     category: model.MessageCategory = "info",

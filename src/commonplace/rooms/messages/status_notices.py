@@ -3,8 +3,8 @@
 from commonplace.activity import list_live_sessions_of_agents
 from commonplace.call import Call
 from commonplace.named_notices import replace_notices
-from commonplace.notice import shorten_line
 from commonplace.rooms.messages import model, store
+from commonplace.shortening import shorten_line
 
 _MAX_TITLE_CHARACTERS = 60
 _MAX_NOTE_CHARACTERS = 160

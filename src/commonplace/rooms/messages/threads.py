@@ -18,6 +18,7 @@ from commonplace.clock import iso
 from commonplace.operation import Reply, operation
 from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, thread_store
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 ThreadLimit = Annotated[int, Field(ge=1, le=100)]
@@ -155,14 +156,13 @@ def _group_threads(rows: Sequence[Row], reader: str, limit: int) -> list[Thread]
 def _build_thread(rows: Sequence[Row], reader: str) -> Thread:
     latest = rows[0]
     names = dict.fromkeys(name for row in reversed(rows) for name in (row["sender"], row["addressed_to"]))
-    body = " ".join(latest["body"][: 2 * _SNIPPET_CHARACTERS].split())
     return Thread(
         thread_id=latest["thread"],
         project=latest["project"],
         title=model.message_title(rows[-1]),
         last_at=iso(latest["created_at"]),
         last_from=latest["sender"],
-        snippet=body[:_SNIPPET_CHARACTERS],
+        snippet=shorten_line(latest["body"], _SNIPPET_CHARACTERS),
         participants=[name for name in names if name],
         messages=len(rows),
         unread=sum(row["own_state"] == 0 for row in rows) if reader else 0,

@@ -8,9 +8,9 @@ from commonplace.call import Call
 from commonplace.clock import format_age
 from commonplace.operation import Reply
 from commonplace.rooms.requests import model, store
+from commonplace.shortening import shorten_line
 
 _MAX_QUESTIONS = 5
-_MAX_QUESTION_CHARACTERS = 200
 
 
 class OpenQuestion(Reply):
@@ -24,7 +24,9 @@ async def list_open_questions(call: Call, start: StartingSession) -> list[OpenQu
     return [
         OpenQuestion(
             request_id=row["id"],
-            question=model.decode_questions(row["questions"])[0].question[:_MAX_QUESTION_CHARACTERS],
+            question=shorten_line(
+                model.decode_questions(row["questions"])[0].question, model.MAX_SHOWN_QUESTION_CHARACTERS
+            ),
             age=format_age(row["created_at"], call.now),
         )
         for row in rows

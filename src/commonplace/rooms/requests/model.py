@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.notice import ANSWER_PREFIX
 from commonplace.operation import Reply
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 RequestKind = Literal["permission", "question", "plan", "idle"]
@@ -37,6 +38,7 @@ POLL_PATIENCE = MINUTE
 """A program that asked for the answer within this time still waits for it."""
 IDLE_PATIENCE = 5 * SECOND
 """Activity this long after the end of a turn means that the agent works again."""
+MAX_SHOWN_QUESTION_CHARACTERS = 200
 _SHOWN_CHARACTERS = 32
 _SESSION_CHARACTERS = 8
 
@@ -260,4 +262,4 @@ def format_answer(row: Row) -> str:
 def format_notice(row: Row) -> str:
     """What an agent that no longer waits is told."""
     question = decode_questions(row["questions"])[0].question
-    return f'{row["answered_by"]} answered "{question[:200]}" ({row["id"]}): {format_answer(row)}'
+    return f'{row["answered_by"]} answered "{shorten_line(question, MAX_SHOWN_QUESTION_CHARACTERS)}" ({row["id"]}): {format_answer(row)}'

@@ -6,6 +6,7 @@ import msgspec
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.rooms.requests import model
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row, Tx
 
 _MAX_LISTED = 200
@@ -117,7 +118,7 @@ async def list_open_questions(tx: Tx, session: AgentSession) -> list[str]:
     """The ids and first words of what the agent itself asked and nobody has answered."""
     rows = await list_pending_questions(tx, session.project, session.agent)
     return [
-        f"{row['id']} {model.decode_questions(row['questions'])[0].question[:120]}"
+        f"{row['id']} {shorten_line(model.decode_questions(row['questions'])[0].question, model.MAX_SHOWN_QUESTION_CHARACTERS)}"
         for row in rows
         if row["state"] == "open"
     ][:_MAX_NAMED]

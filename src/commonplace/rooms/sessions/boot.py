@@ -25,10 +25,13 @@ from commonplace.rooms.sessions.boot_pack import PackPart
 from commonplace.rooms.sessions.handoff_store import list_open_handoffs
 from commonplace.rooms.sessions.handoffs import find_fitting_handoff
 from commonplace.rooms.work import store as work
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx, Work
 from commonplace.store.shared_reads import run_together
 
 HANDOFF_TYPE = "handoff"
+_NO_NOTES = "none"
+"""The title is all there is: nobody need open the handoff."""
 _MAX_OTHER_HANDOFFS = 5
 _MAX_HANDOFFS_READ = 50
 _MAX_SHOWN_TASK_CHARACTERS = 120
@@ -92,7 +95,11 @@ def _render_handoff_title(row: Row, now: int, *, is_unfinished: bool) -> dict[st
         "title": row["title"],
         "age": format_age(row["created_at"], now),
     }
-    optional = {"unfinished": is_unfinished, "warning": warn_of_instructions(row)}
+    optional = {
+        "notes": "" if row["content"].strip() != row["title"] else _NO_NOTES,
+        "unfinished": is_unfinished,
+        "warning": warn_of_instructions(row),
+    }
     return fields | {name: value for name, value in optional.items() if value}
 
 
@@ -174,7 +181,7 @@ def render_active_agents(
 def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, Any]:
     same_name = {"same_name": True} if row["agent"] == agent.name else {}
     task = row["current_task"]
-    task_field = {"task": task[:_MAX_SHOWN_TASK_CHARACTERS]} if task else {}
+    task_field = {"task": shorten_text(task, _MAX_SHOWN_TASK_CHARACTERS)} if task else {}
     is_reported = row["status_at"] is not None and row["status"] == derive_status(
         {**row, "locks": 0, "has_worked": True}, now
     )

@@ -13,11 +13,11 @@ import msgspec
 from commonplace.quoting.instruction_texts import may_be_instruction_like
 from commonplace.quoting.marks import mark_value
 from commonplace.rooms.sessions.model import QUOTED_TEXTS, BootPack
+from commonplace.shortening import ELLIPSIS
 
 BYTES_PER_TOKEN = 4
 _OMITTED_FIELD_BYTES = len(',"omitted":{}')
 _TRUNCATED_FIELD_BYTES = len(',"truncated":true')
-_ELLIPSIS = "…"
 _MIN_TEXT_CHARACTERS = 40
 _SECTIONS_WITH_TEXTS = {
     "handoff",
@@ -179,5 +179,5 @@ def _truncate_longest_text(fields: dict[str, Any], max_bytes: int) -> dict[str, 
 
 def _truncate_text(text: str, excess_bytes: int) -> str | None:
     """Remove as many characters as there are excess bytes: enough, because a character is at least one byte."""
-    length = len(text) - excess_bytes - len(_ELLIPSIS.encode())
-    return text[:length].rstrip() + _ELLIPSIS if length >= _MIN_TEXT_CHARACTERS else None
+    length = len(text) - excess_bytes - len(ELLIPSIS.encode())
+    return text[:length].rstrip() + ELLIPSIS if length >= _MIN_TEXT_CHARACTERS else None

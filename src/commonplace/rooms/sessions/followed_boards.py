@@ -11,6 +11,7 @@ from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY
 from commonplace.operation import Reply
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx
 
 _MAX_BOARDS = 5
@@ -34,7 +35,7 @@ async def gather_unread_boards(call: Call, start: StartingSession) -> list[Unrea
     return [
         UnreadBoard(
             session_id=row["id"],
-            purpose=row["purpose"][:_MAX_PURPOSE_CHARACTERS],
+            purpose=shorten_text(row["purpose"], _MAX_PURPOSE_CHARACTERS),
             unread=row["unread"],
             after=row["read"],
         )

@@ -15,6 +15,7 @@ from commonplace.call import Call
 from commonplace.rooms.backlog.model import OpenClaim
 from commonplace.rooms.sessions import handoff_store, store
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
+from commonplace.shortening import shorten_line
 from commonplace.store import ids
 from commonplace.store.database import Row
 
@@ -91,8 +92,7 @@ async def record_handoff(
 
 async def _announce_handoff(call: Call, session: AgentSession, document: str, notes: str) -> None:
     """Tell the live sessions of the project what this one leaves open; the others read it when they start."""
-    words = " ".join(notes.split())
-    first = words if len(words) <= _MAX_NOTICE_CHARACTERS else f"{words[:_MAX_NOTICE_CHARACTERS].rstrip()}…"
+    first = shorten_line(notes, _MAX_NOTICE_CHARACTERS)
     text = f"{session.agent} ended its session; open: {first} (memory_get_by_id {document})"
     await notify_project(call.tx, session.project, text, call.now, but=session.id)
 

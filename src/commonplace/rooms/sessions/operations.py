@@ -58,6 +58,7 @@ from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
 from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
 from commonplace.search.engine import prepare_question
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Tx
 
 _MAX_TITLE_CHARACTERS = 120
@@ -189,7 +190,7 @@ async def _open_session(
     call.emit(
         SESSION_STARTED,
         agent=agent.name,
-        task=request.task[:MAX_TASK_CHARACTERS],
+        task=shorten_text(request.task, MAX_TASK_CHARACTERS),
     )
     if not request.gives_name and not request.spawned_by:
         await _take_over_seat(call, session, request.seat)
@@ -215,7 +216,7 @@ async def _enter_roster(call: Call, request: SessionRequest, agent: ResolvedAgen
     if not agent.is_known:
         await store.end_reader_sessions(call.tx, call.project, agent.name, call.caller.key, call.now)
     await store.upsert_agent_of_session(
-        call.tx, call.project, agent, request.task[:MAX_TASK_CHARACTERS], call.now
+        call.tx, call.project, agent, shorten_text(request.task, MAX_TASK_CHARACTERS), call.now
     )
     if not request.gives_name and not request.spawned_by:
         await store.remember_seat_name(call.tx, call.project, request.seat, agent.name, call.now)
@@ -380,9 +381,4 @@ async def _store_learning(call: Call, prepared: PreparedDraft) -> str:
 
 
 def _truncate_title(text: str) -> str:
-    first_line = text.partition("\n")[0].strip()
-    return (
-        first_line
-        if len(first_line) <= _MAX_TITLE_CHARACTERS
-        else first_line[: _MAX_TITLE_CHARACTERS - 1].rstrip() + "…"
-    )
+    return shorten_text(text.partition("\n")[0].strip(), _MAX_TITLE_CHARACTERS)

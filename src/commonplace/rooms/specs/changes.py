@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from commonplace.notice import shorten_line
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 _MAX_DIFF_CHARACTERS = 1500

@@ -1,6 +1,6 @@
 """Define, get and list specs: one owner each, rising versions, all of which stay readable."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -8,7 +8,7 @@ from commonplace import errors
 from commonplace.access import SHARED
 from commonplace.arguments import AgentName
 from commonplace.call import Call
-from commonplace.operation import operation
+from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
 from commonplace.rooms.specs import model, readers, schemas, store
 from commonplace.rooms.specs.changes import render_spec_changes
@@ -31,7 +31,7 @@ _NOT_PUBLISHED = (
 )
 async def define_spec(
     call: Call,
-    name: model.SpecName,
+    name: Annotated[model.SpecName, alias("spec_name")],
     content: model.SpecContent,
     owner: AgentName | None = None,
     version: model.SpecVersion | None = None,
@@ -114,7 +114,10 @@ async def _spec_not_found(call: Call, name: str) -> errors.NotFound:
 
 @operation("memory_get_spec", role="readonly")
 async def get_spec(
-    call: Call, name: model.SpecName, version: model.SpecVersion | None = None, project: str | None = None
+    call: Call,
+    name: Annotated[model.SpecName, alias("spec_name")],
+    version: model.SpecVersion | None = None,
+    project: str | None = None,
 ) -> Spec:
     """Read (check, fetch) API contract: what current spec of interface, endpoint (parameters, request,
     response), object, payload shape, schema says, latest or given version."""

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.operation import Reply
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 WebhookKind = Literal["slack", "ntfy", "json"]
@@ -88,7 +89,7 @@ def describe_request(row: Row, questions: list[str]) -> OutgoingMessage:
     """What waits for a person, in a few lines; it was masked when it was stored."""
     what = " / ".join(filter(None, (*questions, row["body"], row["title"] if not row["body"] else "")))
     place = " ".join(part for part in (row["tool"], row["machine"], row["directory"]) if part)
-    lines = [_cut(what, _MAX_TEXT_CHARACTERS), place, f"commonplace answer {row['id']}"]
+    lines = [shorten_text(what, _MAX_TEXT_CHARACTERS), place, f"commonplace answer {row['id']}"]
     says = _SAYS.get(row["kind"], row["kind"])
     return OutgoingMessage(
         "needs_you",
@@ -100,7 +101,9 @@ def describe_request(row: Row, questions: list[str]) -> OutgoingMessage:
 
 
 def describe_digest(markdown: str, project: str) -> OutgoingMessage:
-    return OutgoingMessage("digest", "Commonplace standup", _cut(markdown, _MAX_DIGEST_CHARACTERS), project)
+    return OutgoingMessage(
+        "digest", "Commonplace standup", shorten_text(markdown, _MAX_DIGEST_CHARACTERS), project
+    )
 
 
 def render_message(kind: str, message: OutgoingMessage, token: str) -> tuple[bytes, dict[str, str]]:
@@ -121,7 +124,3 @@ def render_message(kind: str, message: OutgoingMessage, token: str) -> tuple[byt
 def _escape_slack(text: str) -> str:
     """Slack's own escapes: without them `<!channel>` would call everybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -11,6 +11,7 @@ from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.rooms.workspaces import path_rules
 from commonplace.search.lines import MAX_QUERY_CHARACTERS
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 MAX_OVERVIEW_BYTES = 65_536
@@ -74,7 +75,7 @@ def find_title(content: str, path: str) -> str:
     """The first heading, or the file's name."""
     headings = (_HEADING.fullmatch(line.strip()) for line in content[:10_000].splitlines())
     title = next((heading[1] for heading in headings if heading and heading[1]), "")
-    return (title or path.rsplit("/", 1)[-1])[:_TITLE_CHARACTERS]
+    return shorten_text(title or path.rsplit("/", 1)[-1], _TITLE_CHARACTERS)
 
 
 def summarize_overview(content: str) -> str:
@@ -83,7 +84,7 @@ def summarize_overview(content: str) -> str:
     if lines[:1] == [_FRONT_MATTER_FENCE] and _FRONT_MATTER_FENCE in lines[1:]:
         lines = lines[lines.index(_FRONT_MATTER_FENCE, 1) + 1 :]
     plain = " ".join(" ".join(lines).split())
-    return plain if len(plain) <= _SUMMARY_CHARACTERS else plain[: _SUMMARY_CHARACTERS - 1].rstrip() + "…"
+    return shorten_text(plain, _SUMMARY_CHARACTERS)
 
 
 def require_max_bytes(content: str, max_bytes: int) -> None:
