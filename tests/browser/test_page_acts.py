@@ -69,6 +69,7 @@ def test_document_is_edited_compared_archived_and_taken_back(stage: PageStage):
     page.press("x")
     stored = lambda: stage.call("memory_get_by_id", doc_id=document, project=PROJECT)["status"]  # noqa: E731
     wait_until(lambda: stored() == "archived")
+    page.wait_for("Boolean(document.querySelector('.toast .button'))")
     page.press("u")
     wait_until(lambda: stored() == "active")
     page.close()
