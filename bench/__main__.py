@@ -112,8 +112,8 @@ async def measure_product(table: RatioTable, what: str, port: int, pids: list[in
 
 async def measure_routes(seconds: float) -> None:
     table = RatioTable()
-    await measure_reference(table, "bare ASGI route", seconds, "bare")
     await measure_reference(table, "bare ASGI route on uvloop", seconds, "bare", "--uvloop")
+    await measure_reference(table, "bare ASGI route on asyncio", seconds, "bare")
     port = free_port()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -176,10 +176,11 @@ def measure_start_up(rounds: int) -> None:
     print(f"resident memory then: {resident:.0f} MB")
 
 
-def measure_busy_project(seconds: float) -> None:
-    """What writers of one project cost each other and their neighbours, on both stores."""
-    from bench import busy_project, writer  # noqa: PLC0415 - they use what is above
+def measure_calls_and_writers(seconds: float) -> None:
+    """What a call costs beside a bare route, and what writers of one project cost each other and their neighbours."""
+    from bench import busy_project, call_costs, writer  # noqa: PLC0415 - they use what is above
 
+    asyncio.run(call_costs.print_call_costs(6, seconds / 6))
     asyncio.run(busy_project.print_busy_project(2 * seconds))
     asyncio.run(writer.print_ratios(100))
 
@@ -191,7 +192,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
     asyncio.run(measure_routes(arguments.seconds))
     measure_start_up(7)
-    measure_busy_project(arguments.seconds)
+    measure_calls_and_writers(arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,23 @@ class Timer:
 
     write: Callable[..., Awaitable[Any]]
     inside: list[float] = field(default_factory=list)
+    statements: int = 0
+    """Of the last transaction, which is not measured."""
+    counts: bool = False
 
     async def __call__(self, work: Callable[[Any], Awaitable[Any]]) -> Any:
+        def count_statement(*_: object) -> bool:
+            self.statements += 1
+            return True
+
+        async def counted_work(tx: Any) -> Any:
+            self.statements, connection = 0, tx._connection  # noqa: SLF001 - what a statement is, SQLite knows
+            connection.exec_trace = count_statement
+            try:
+                return await work(tx)
+            finally:
+                connection.exec_trace = None
+
         async def timed_work(tx: Any) -> Any:
             began = thread_time()
             try:
@@ -38,7 +53,7 @@ class Timer:
             finally:
                 self.inside.append(1e3 * (thread_time() - began))
 
-        return await self.write(timed_work)
+        return await self.write(counted_work if self.counts else timed_work)
 
 
 def cut_documents() -> list[tuple[str, str]]:
@@ -53,12 +68,13 @@ def cut_documents() -> list[tuple[str, str]]:
 
 async def measure_operation(
     calls: Calls, operation: str, arguments: list[dict[str, Any]]
-) -> tuple[float, float]:
-    """Milliseconds inside the transaction (CPU) and of the whole call (wall clock), at the median."""
+) -> tuple[float, float, int]:
+    """Milliseconds inside the transaction (CPU) and of the whole call (wall clock), at the median; and its statements."""
     timer = Timer(calls.database.write)
     calls.database.write = timer  # type: ignore[method-assign]
     whole = []
-    for given in arguments:
+    for place, given in enumerate(arguments, 1):
+        timer.counts = place == len(arguments)
         began = perf_counter()
         try:
             await call_operation(calls, operation, **given)
@@ -66,7 +82,7 @@ async def measure_operation(
             continue
         whole.append(1e3 * (perf_counter() - began))
     calls.database.write = timer.write  # type: ignore[method-assign]
-    return statistics.median(timer.inside), statistics.median(whole)
+    return statistics.median(timer.inside), statistics.median(whole), timer.statements
 
 
 async def print_ratios(rounds: int) -> None:
@@ -95,10 +111,10 @@ async def print_ratios(rounds: int) -> None:
     floor = results["memory_heartbeat"][0]
     print_table(
         f"Time inside SQLite's writer, {DOCUMENT_CHARACTERS} characters, {rounds} calls, medians",
-        ("operation", "CPU ms inside the transaction", "x heartbeat", "whole call ms"),
+        ("operation", "CPU ms inside the transaction", "x heartbeat", "statements", "whole call ms"),
         [
-            (name, f"{inside:.2f}", f"{inside / floor:.1f}", f"{whole:.1f}")
-            for name, (inside, whole) in results.items()
+            (name, f"{inside:.3f}", f"{inside / floor:.1f}", str(statements), f"{whole:.1f}")
+            for name, (inside, whole, statements) in results.items()
         ],
     )
 

@@ -9,7 +9,7 @@ import msgspec
 from commonplace.search import postgres, sqlite, text
 from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER, build_counter_name
 from commonplace.search.written_words import WrittenWords, write_words
-from commonplace.store.counters import add_to_counter
+from commonplace.store.counters import add_to_counter, lock_project_at_end
 from commonplace.store.database import Row, Statement, Tx, Value
 
 NEVER_EXPIRES = 2**62
@@ -239,7 +239,7 @@ def _numbered_by(tx: Tx, project: str) -> str:
 
 async def _lock_numbers(tx: Tx, project: str) -> None:
     """Whoever changes entries of a project waits here until the one before has committed."""
-    await add_to_counter(tx, _numbered_by(tx, project), "entry", 0)
+    await lock_project_at_end(tx, _numbered_by(tx, project), "entry")
 
 
 async def _insert_entries(
