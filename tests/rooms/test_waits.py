@@ -172,3 +172,18 @@ async def test_who_waits_for_an_agent_is_told_when_its_last_session_ends(team):
     assert "_notice" not in await carol.heartbeat()
     returned = (await team.agent("bob")).started
     assert len(returned["blocking_others"]) == 1
+
+
+async def test_nobody_is_told_of_a_wait_that_is_over(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    await alice.update_work(title="cart", status="blocked", waiting_for_signal="green")
+    sent = await bob.update_work(title="CI", status="completed", signals=["green"])
+    assert (sent["unblocked"], "_notice" in sent) == (["alice"], False)
+    assert "_notice" not in await carol.heartbeat()
+    await alice.heartbeat()
+    await alice.update_work(title="cart", status="blocked", blocked_by="bob")
+    await alice.update_work(title="cart", status="in_progress")
+    assert "_notice" not in await bob.heartbeat()
+    await alice.update_work(title="cart", status="blocked", blocked_by="bob")
+    await alice.end_session(summary="done", handoff_notes="Nothing open")
+    assert "_notice" not in await bob.heartbeat()

@@ -184,7 +184,7 @@ class InboxMessage(Reply):
             to=row["addressed_to"]
             if row.get("is_own") or row["addressed_to"] in (ALL_AGENTS, PROJECT_ADMINS)
             else "",
-            subject=row["subject"],
+            subject=row["subject"] if with_body else message_title(row),
             message=row["body"] if with_body else "",
             reply_to=row["reply_to"],
             require_human=bool(row["require_human"]),

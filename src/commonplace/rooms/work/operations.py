@@ -81,7 +81,9 @@ async def update_work(
     sent_before = await _list_earlier_signals(call, waiting_for_signal)
     wait = WaitAnnouncement()
     if change.begins_wait(before, columns):
-        wait = await waits.announce_wait(call, columns, signal_was_sent=bool(sent_before))
+        wait = await waits.announce_wait(call, work_id, columns, signal_was_sent=bool(sent_before))
+    elif status != "blocked" and before and (before["blocked_by"] or before["waiting_for"]):
+        await store.withdraw_wait_notices(call.tx, session.project, [work_id])
     return WorkUpdate(
         status="updated",
         id=work_id,

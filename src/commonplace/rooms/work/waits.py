@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from commonplace import activity
 from commonplace.activity import AgentSession
 from commonplace.call import Call
+from commonplace.named_notices import replace_notices
 from commonplace.rooms.work import model, store
 from commonplace.rooms.work.events import WORK_UNBLOCKED
 from commonplace.rooms.work.model import WaitAnnouncement
@@ -20,7 +21,9 @@ _SENT_BEFORE = (
 )
 
 
-async def announce_wait(call: Call, wait: Mapping[str, str], *, signal_was_sent: bool) -> WaitAnnouncement:
+async def announce_wait(
+    call: Call, work_id: str, wait: Mapping[str, str], *, signal_was_sent: bool
+) -> WaitAnnouncement:
     """Tell the agents that this wait depends on; where only a signal is named, tell the whole project."""
     names = model.list_awaited_names(wait)
     targets = await store.find_awaited(call.tx, call.own_session.project, names, call.agent) if names else []
@@ -30,21 +33,27 @@ async def announce_wait(call: Call, wait: Mapping[str, str], *, signal_was_sent:
         return WaitAnnouncement()
     open_targets = [row for row in targets if not row["closed"]]
     if not targets and wait["waiting_for"]:
-        return await _announce_to_project(call, wait)
+        project, own = call.own_session.project, call.own_session.id
+        everybody = await activity.list_live_sessions(call.tx, project, call.now, but=own)
+        return WaitAnnouncement(await _notify_of_wait(call, work_id, wait, [], everybody))
     agents = sorted({row["agent"] for row in open_targets} - {call.agent, ""})
-    text = model.format_wait(call.agent, wait, open_targets)
-    notified = await activity.notify_agents(call.tx, call.own_session.project, agents, text, call.now)
+    sessions = await activity.list_live_sessions_of_agents(
+        call.tx, call.own_session.project, agents, call.now
+    )
+    notified = await _notify_of_wait(call, work_id, wait, open_targets, sessions)
     return WaitAnnouncement(
         notified, model.explain_wait(call.agent, wait, targets, set(agents) - set(notified))
     )
 
 
-async def _announce_to_project(call: Call, wait: Mapping[str, str]) -> WaitAnnouncement:
-    session = call.own_session
-    text = model.format_wait(call.agent, wait, [])
-    return WaitAnnouncement(
-        await activity.notify_project(call.tx, session.project, text, call.now, but=session.id)
-    )
+async def _notify_of_wait(
+    call: Call, work_id: str, wait: Mapping[str, str], targets: Sequence[Row], sessions: Sequence[Row]
+) -> list[str]:
+    """Leave the notice of a wait; it has a name, so that nobody is told of a wait that is over."""
+    text = model.format_wait(call.agent, wait, targets)
+    notice_id, ids = f"{store.WAIT_NOTICE_PREFIX}{work_id}", [row["id"] for row in sessions]
+    await replace_notices(call.tx, call.own_session.project, ids, notice_id, text, call.now)
+    return sorted({row["agent"] for row in sessions})
 
 
 async def end_waits(
@@ -92,7 +101,9 @@ async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row,
     """Set this work in progress and leave each text for its session; the caller's own needs none."""
     if not unblocked:
         return []
-    await store.unblock_work(call.tx, project, [row["id"] for row, _ in unblocked], call.now)
+    work_ids = [row["id"] for row, _ in unblocked]
+    await store.unblock_work(call.tx, project, work_ids, call.now)
+    await store.withdraw_wait_notices(call.tx, project, work_ids)
     own_session = call.session.id if call.session else ""
     others = [(row, text) for row, text in unblocked if row["session"] != own_session]
     for row, text in others:
