@@ -755,5 +755,7 @@ async def test_message_to_a_name_that_was_never_here_says_so(team):
 async def test_header_of_mail_without_a_subject_has_its_first_words(team):
     alice, bob = await _start_agents(team, "alice", "bob")
     await alice.send_message(to_instance="bob", message="Totals are cents.\nAlways.")
-    assert (await bob.get_messages(headers_only=True))["messages"][0]["subject"] == "Totals are cents. Always."
+    assert (await bob.get_messages(headers_only=True))["messages"][0][
+        "subject"
+    ] == "Totals are cents. Always."
     assert "subject" not in (await bob.get_messages())["messages"][0]

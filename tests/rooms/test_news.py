@@ -265,3 +265,26 @@ async def test_who_closed_an_item_is_told_when_what_depended_on_it_is_closed(tea
     assert (await ann.heartbeat())["_notice"] == [
         f'ben closed {review} (Review the cart) as done: "no findings". It depended on {built}, which you closed.'
     ]
+
+
+async def test_who_filed_an_item_is_told_when_its_work_stops(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    item = (await ann.add_backlog_item(title="Login", assigned_to="ben"))["id"]
+    reply = await ben.update_backlog_item(item_id=item, status="needs_info")
+    assert reply["notified"] == ["ann"]
+    assert (await ann.heartbeat())["_notice"] == [f"ben set {item} (Login), which you filed, to needs_info"]
+
+
+async def test_an_agent_is_told_that_its_item_was_unassigned_or_closed_by_another(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    first, second = [
+        (await ann.add_backlog_item(title=title, assigned_to="ben"))["id"] for title in ("Login", "Logout")
+    ]
+    await ben.heartbeat()
+    await ann.update_backlog_item(item_id=first, assigned_to="")
+    team.clock.advance(seconds=1)
+    await ann.complete_backlog_item(item_id=second, wont_do=True)
+    assert (await ben.heartbeat())["_notice"] == [
+        f"ann unassigned {first} (Login): it is no longer yours.",
+        f"ann closed {second} (Logout) as wont_do. It was yours.",
+    ]

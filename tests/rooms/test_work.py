@@ -445,3 +445,14 @@ async def test_notice_of_a_wait_names_everything_that_ends_it(team):
     assert notice.endswith("Completing the item or the signal prices (memory_update_work) ends the wait.")
     await bob.complete_backlog_item(item_id=item)
     assert (await alice.get_active_work())["blocked_agents"] == []
+
+
+async def test_update_work_names_who_has_locked_a_touched_file(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await bob.lock_files(files=["src/"])
+    await bob.lock_files(files=["docs/a.md:1-3"])
+    touched = await report_files(alice, "src/cart.py", "docs/a.md", "tax.py")
+    assert touched == {("src/cart.py", "bob", "locked by them")}
+    assert await report_files(bob, "src/tax.py") == set()
+    await bob.unlock_files()
+    assert await report_files(alice, "src/cart.py") == set()

@@ -95,7 +95,7 @@ async def notify_assignees(call: Call, previous: str, row: Row) -> ItemEffects:
     """Notify the agents that an item was assigned to or taken from, unless they did so themselves."""
     assignee, notified = row["assigned_to"], list[str]()
     if previous not in ("", assignee, call.agent):
-        text = f"{call.agent} took {row['id']} from you: {row['title']}"
+        text = notices.tell_loss(call.agent, row)
         notified += await notify_agents(call.tx, row["project"], [previous], text, call.now)
     if not assignee or row["closed"] or assignee in (previous, call.agent):
         return ItemEffects(notified=notified)
@@ -131,8 +131,17 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
 
 async def announce_edit(call: Call, before: Row, after: Row) -> ItemEffects:
     """Tell the agents whom an edit concerns."""
-    closing = await announce_closing(call, before, after)
-    return closing + await notify_assignees(call, before["assigned_to"], after)
+    effects = await announce_closing(call, before, after) + await _announce_status(call, before, after)
+    return effects + await notify_assignees(call, before["assigned_to"], after)
+
+
+async def _announce_status(call: Call, before: Row, after: Row) -> ItemEffects:
+    """Tell who filed an item that its work stopped, or that it is to be tested again."""
+    if after["status"] == before["status"] or after["status"] not in model.STATUSES_TO_TELL:
+        return ItemEffects()
+    agents = sorted({after["created_by"]} - {call.agent, after["assigned_to"]})
+    text = notices.tell_status(call.agent, after)
+    return ItemEffects(notified=await notify_agents(call.tx, after["project"], agents, text, call.now))
 
 
 async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
@@ -146,7 +155,7 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
     ]
     closed = notices.describe_closing(call.agent, after)
     needed = await store.list_closed_dependencies(call.tx, after["project"], after["id"])
-    news = notices.tell_closing(after, unblocked, needed)
+    news = notices.tell_closing(before, after, unblocked, needed)
     news.pop(call.agent, None)
     notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)
     for agent in sorted(news.keys() - set(notified)):

@@ -19,6 +19,7 @@ BacklogStatus = Literal[
 ]
 BacklogPriority = Literal["critical", "high", "medium", "low"]
 DEFAULT_PRIORITY: BacklogPriority = "medium"
+STATUSES_TO_TELL = ("deferred", "blocked", "retest", "needs_info")
 BacklogAction = Literal["create", "update", "complete"]
 
 CLOSED_STATUSES = frozenset({"done", "wont_do", "duplicate"})

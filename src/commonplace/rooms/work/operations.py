@@ -12,11 +12,13 @@ from commonplace.clock import HOUR
 from commonplace.operation import operation
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
-from commonplace.rooms.locks.store import project_ignores_case
+from commonplace.rooms.locks.lease import LeaseMoment, LockRequest
+from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.rooms.work import item_store, store, waits
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
 from commonplace.rooms.work.model import (
     EDITS_TITLE,
+    MAX_OVERLAPS,
     OVERLAP_HOURS,
     ActiveWork,
     FileOverlap,
@@ -151,7 +153,33 @@ async def _record_files_and_find_overlaps(call: Call, touched: Sequence[str]) ->
     session = call.own_session
     rows = await store.list_files_touched_nearby(call.tx, session, touched, call.now - OVERLAP_HOURS * HOUR)
     await store.record_touched_files(call.tx, session, touched, call.now)
-    return find_overlaps(touched, rows, call.project, await project_ignores_case(call.tx, call.project))
+    ignore_case = await project_ignores_case(call.tx, call.project)
+    locked = await _find_files_locked_by_others(call, touched, ignore_case)
+    return [*locked, *find_overlaps(touched, rows, call.project, ignore_case)][:MAX_OVERLAPS]
+
+
+async def _find_files_locked_by_others(
+    call: Call, touched: Sequence[str], ignore_case: bool
+) -> list[FileOverlap]:
+    """Find the touched files that others have locked as a whole: they may be changing them, too."""
+    requests = [LockRequest.from_path(path, "exclusive", ignore_case) for path in touched]
+    leases = await list_candidate_leases(call.tx, call.project, requests, ignore_case)
+    others = [lease for lease in leases if lease.session != call.own_session.id and lease.region is None]
+    if not others:
+        return []
+    moment = LeaseMoment(await call.tx.clock(), call.now)
+    return [
+        FileOverlap(
+            file=request.file,
+            agent=lease.agent,
+            project=call.project,
+            when=moment.show_time(lease.granted_at),
+            how="locked by them",
+        )
+        for request in requests
+        for lease in others
+        if lease.mode == "exclusive" and lease.blocks_others(moment.lease) and request.conflicts_with(lease)
+    ]
 
 
 async def _send_signals(call: Call, names: Sequence[str], details: str) -> list[str] | None:
