@@ -595,17 +595,3 @@ async def test_a_reason_to_defer_defers_the_item(team):
     await alice.update_backlog_item(item_id=other["id"], deferred_reason="next year")
     listed = await alice.list_backlog(status="deferred")
     assert {row["id"] for row in listed["items"]} == {item["id"], other["id"]}
-
-
-async def test_list_backlog_leaves_out_what_an_agent_of_the_project_knows(team):
-    alice = await team.agent("alice")
-    (item,) = await _add_items(alice, "cart")
-    (own,) = (await alice.list_backlog())["items"]
-    (among_all,) = (await alice.list_backlog(project="*"))["items"]
-    (of_nobody,) = (await team.anyone().list_backlog(project="shop"))["items"]
-    assert own["id"] == among_all["id"] == of_nobody["id"] == item
-    assert among_all == of_nobody
-    assert among_all.keys() - own.keys() == {"project", "updated"}
-    team.clock.advance(minutes=1)
-    await alice.update_backlog_item(item_id=item, priority="high")
-    assert (await alice.list_backlog())["items"][0]["updated"] == "2027-01-15T08:01:00Z"

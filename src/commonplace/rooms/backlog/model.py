@@ -86,7 +86,7 @@ ProjectOrAll = Annotated[
 
 class BacklogItem(Reply, kw_only=True):
     id: str
-    project: str = ""
+    project: str
     title: str
     status: str
     item_status: str = ""
@@ -94,7 +94,7 @@ class BacklogItem(Reply, kw_only=True):
     priority: str
     version: int
     created: str
-    updated: str = ""
+    updated: str
     age: str
     created_by: str
     description: str = ""
@@ -136,14 +136,6 @@ class BacklogItem(Reply, kw_only=True):
     @property
     def with_snippet(self) -> "BacklogItem":
         return msgspec.structs.replace(self, description=truncate_description(self.description))
-
-    def shorten_for_agent(self, project: str) -> "BacklogItem":
-        """Leave out what an agent of this project knows: the project, and that the item was not changed."""
-        return msgspec.structs.replace(
-            self,
-            project="" if self.project == project else self.project,
-            updated="" if self.updated == self.created else self.updated,
-        )
 
 
 class ChangedItem(BacklogItem, kw_only=True):

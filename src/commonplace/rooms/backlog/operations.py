@@ -102,13 +102,10 @@ async def list_backlog(
         await store.list_dependencies(call.tx, filters.projects, [row["id"] for row in rows]) if rows else []
     )
     next_offset = offset + len(rows)
-    items = [BacklogItem.from_row(row, dependencies, call.now).with_snippet for row in rows]
-    if call.session and not all_projects:
-        items = [item.shorten_for_agent(call.session.project) for item in items]
     return BacklogListing(
         count=len(rows),
         total=total,
-        items=items,
+        items=[BacklogItem.from_row(row, dependencies, call.now).with_snippet for row in rows],
         next_offset=next_offset if next_offset < total else 0,
     )
 
