@@ -92,7 +92,7 @@ async def _open_migrated_store_once(settings: Settings) -> Database:
     database = await open_store(settings, read_wall_clock)
     try:
         await database.check_pages(only_if_quick=True)
-        await migrate(database, is_confirmed=settings.migrate_data)
+        await migrate(database, is_confirmed=settings.migrate_data, without_vector_indexes=True)
         await _warn_of_old_spellings(database)
         await lease_time.resume_lease_clock(database)
     except BaseException:

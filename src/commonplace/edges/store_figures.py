@@ -24,24 +24,28 @@ class StoreFigures:
     """`database`, and `log` on SQLite."""
     free_bytes: int | None = None
     embedding_queue: int = 0
+    vector_index: float = 1.0
+    """How much of it is built."""
     last_backup_at: float = 0.0
     """Seconds since 1970; 0 if there was none."""
 
 
 async def measure_store(calls: Calls) -> StoreFigures:
-    async def read_rows(tx: Tx) -> tuple[int, float, int]:
+    async def read_rows(tx: Tx) -> tuple[int, float, float, int]:
         queue = await calls.search.count_queued_entries(tx)
+        vector_index = await calls.search.measure_vector_index(tx)
         last = await read_last_backup(tx, calls.settings.data)
         sized = (
             await tx.one("select pg_database_size(current_database()) as bytes")
             if tx.kind == "postgresql"
             else None
         )
-        return queue, last.finished_at.timestamp() if last else 0.0, sized["bytes"] if sized else 0
+        backup_at = last.finished_at.timestamp() if last else 0.0
+        return queue, vector_index, backup_at, sized["bytes"] if sized else 0
 
-    queue, last_backup_at, database_bytes = await calls.database.read(read_rows)
+    queue, vector_index, last_backup_at, database_bytes = await calls.database.read(read_rows)
     files, free = await asyncio.to_thread(_measure_files, calls.settings)
-    return StoreFigures(files or {"database": database_bytes}, free, queue, last_backup_at)
+    return StoreFigures(files or {"database": database_bytes}, free, queue, vector_index, last_backup_at)
 
 
 def _measure_files(settings: Settings) -> tuple[dict[str, int], int | None]:
@@ -73,6 +77,11 @@ class StoreCollector(Collector):
             )
         yield GaugeMetricFamily(
             "commonplace_embedding_queue_length", "Texts that wait for vectors.", figures.embedding_queue
+        )
+        yield GaugeMetricFamily(
+            "commonplace_vector_index_built_ratio",
+            "How much of the vector index is built; 1: all.",
+            figures.vector_index,
         )
         yield GaugeMetricFamily(
             "commonplace_last_backup_timestamp_seconds",

@@ -18,6 +18,7 @@ from commonplace.search.question_kind import is_foreign
 from commonplace.search.source import SearchSource
 from commonplace.search.usage import UseLog
 from commonplace.store.database import Database, Tx
+from commonplace.store.migrate import build_vector_indexes, list_missing_vector_indexes
 
 _MAX_REMEMBERED_QUESTIONS = 512
 _WRITE_USES_SECONDS = 1.0
@@ -58,6 +59,7 @@ class SearchEngine:
         """The number of questions in other languages that an English model was asked since the start."""
         self._writing_uses: background.BackgroundWork | None = None
         self._refreshing: background.BackgroundWork | None = None
+        self._building_indexes: background.BackgroundWork | None = None
 
     @property
     def has_embeddings(self) -> bool:
@@ -75,8 +77,33 @@ class SearchEngine:
         )
         if self.has_embeddings:
             await self._embedder.open()
+            await self._open_vector_indexes()
+
+    async def _open_vector_indexes(self) -> None:
+        """A server answers while an index of vectors that is missing is built."""
+        if isinstance(self.vectors, postgres.PostgresVectors):
+            self.vectors.is_index_missing = bool(await list_missing_vector_indexes(self.database))
+            if self.vectors.is_index_missing:
+                self._building_indexes = background.every(
+                    _REFRESH_SECONDS, self.build_vector_indexes, name="vector indexes", first_after=0
+                )
+
+    async def build_vector_indexes(self) -> None:
+        """Build those that are missing; another server may do it, then wait for that one."""
+        if isinstance(self.vectors, postgres.PostgresVectors) and self.vectors.is_index_missing:
+            await build_vector_indexes(self.database)
+            self.vectors.is_index_missing = False
+
+    async def measure_vector_index(self, tx: Tx) -> float:
+        """How much of the index of vectors is built, from 0 to 1."""
+        if not isinstance(self.vectors, postgres.PostgresVectors) or not self.vectors.is_index_missing:
+            return 1.0
+        from commonplace.store.postgres_indexes import measure_build_progress  # noqa: PLC0415 - not for SQLite
+
+        return await measure_build_progress(tx)
 
     async def close(self) -> None:
+        await background.stop(self._building_indexes)
         await background.stop(self._refreshing)
         await background.stop(self._writing_uses, finish=self.write_uses)
         await self._embedder.close()

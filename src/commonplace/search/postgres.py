@@ -116,6 +116,10 @@ class SettingsTx(Tx, Protocol):
 class PostgresVectors:
     """Vectors in pgvector; nothing is held in memory."""
 
+    def __init__(self) -> None:
+        self.is_index_missing = False
+        """While the graph is built, entries of large projects are found by words, and only those are compared."""
+
     async def find_nearest(
         self, tx: Tx, project: str, model: str, question: Any, entry_filter: EntryFilter, limit: int
     ) -> Sequence[tuple[Row, float]]:
@@ -124,6 +128,8 @@ class PostgresVectors:
         row = await tx.one("select n from counter where project = $1 and name = 'embedding'", project)
         stored = row["n"] if row else 0
         is_indexed = len(question) in _INDEXED_DIMENSIONS and stored > _MAX_EXACT_VECTORS
+        if is_indexed and self.is_index_missing:
+            return []
         distance = _format_indexed_distance(len(question)) if is_indexed else _EXACT_DISTANCE
         width = limit * _OVERSAMPLING
         while True:

@@ -111,17 +111,24 @@ async def plan_migrations(database: Database) -> MigrationPlan:
     return MigrationPlan(max(done, default=0), pending, changing if done else ())
 
 
-async def migrate(database: Database, *, is_confirmed: bool = False, without_copy: bool = False) -> int:
+async def migrate(
+    database: Database,
+    *,
+    is_confirmed: bool = False,
+    without_copy: bool = False,
+    without_vector_indexes: bool = False,
+) -> int:
     """Migrate the schema to this code's version, also while other servers start; return the number of files applied.
 
-    What changes data is confirmed by an operator on PostgreSQL (`is_confirmed`), and comes after a copy on SQLite.
+    What changes data is confirmed by an operator on PostgreSQL (`is_confirmed`), and comes after a copy on SQLite. A
+    server leaves indexes of vectors that are missing to `build_vector_indexes`, because it can answer before.
     """
     plan = await plan_migrations(database)
     if plan.changing and database.kind == "sqlite" and not without_copy:
         await _copy_database(database, plan.schema)
     elif plan.changing and database.kind == "postgresql" and not is_confirmed:
         raise _needs_confirmation(plan)
-    applied = await apply_migration_files(database)
+    applied = await apply_migration_files(database, without_vector_indexes=without_vector_indexes)
     if database.kind == "postgresql":
         from commonplace.store import citus  # noqa: PLC0415 - its driver is not needed on SQLite
 
@@ -146,22 +153,51 @@ def _needs_confirmation(plan: MigrationPlan) -> errors.Unavailable:
     )
 
 
-async def apply_migration_files(database: Database, last: int | None = None) -> int:
+async def apply_migration_files(
+    database: Database, last: int | None = None, without_vector_indexes: bool = False
+) -> int:
     """Migrate without asking and without distributing a new database; with `last`, only up to this migration."""
     known = [each for each in list_migrations(database.kind) if last is None or each.n <= last]
     async with _open_without_time_limits(database) as store:
         applied = await store.write(lambda tx: _apply_migrations(tx, known))
-    if database.kind == "postgresql" and not await database.read(_is_distributed):
-        await _build_indexes(database, known)
+    wanted = await _list_own_indexes(database, known)
+    if without_vector_indexes:
+        wanted = {name: text for name, text in wanted.items() if not migration_kinds.is_vector_index(text)}
+    await _build_indexes(database, wanted)
     return applied
 
 
-async def _build_indexes(database: Database, known: list[Migration]) -> None:
+async def build_vector_indexes(database: Database) -> None:
+    """Build the indexes of vectors that are missing, beside all other work."""
+    await _build_indexes(database, await list_missing_vector_indexes(database))
+
+
+async def list_missing_vector_indexes(database: Database) -> dict[str, str]:
+    """The indexes of vectors, by name, that are not there or not complete, and their statements."""
+    wanted = await _list_own_indexes(database, list_migrations(database.kind))
+    of_vectors = {name: text for name, text in wanted.items() if migration_kinds.is_vector_index(text)}
+    if not of_vectors:
+        return {}
+    from commonplace.store.postgres_indexes import list_valid_indexes  # noqa: PLC0415 - not needed on SQLite
+
+    valid = await database.read(list_valid_indexes)
+    return {name: text for name, text in of_vectors.items() if name not in valid}
+
+
+async def _list_own_indexes(database: Database, known: list[Migration]) -> dict[str, str]:
+    """The indexes of these migrations that are built here: on PostgreSQL, where Citus does not build its own."""
+    if database.kind != "postgresql" or await database.read(_is_distributed):
+        return {}
+    texts = (statement for migration in known for statement in migration.statements("postgresql"))
+    return {name: text for text in texts if (name := migration_kinds.find_index_name(text))}
+
+
+async def _build_indexes(database: Database, wanted: Mapping[str, str]) -> None:
+    if not wanted:
+        return
     from commonplace.store.postgres import Postgres  # noqa: PLC0415 - its driver is not needed on SQLite
     from commonplace.store.postgres_indexes import build_missing_indexes  # noqa: PLC0415 - as above
 
-    texts = (statement for migration in known for statement in migration.statements("postgresql"))
-    wanted = {name: text for text in texts if (name := migration_kinds.find_index_name(text))}
     if isinstance(database, Postgres):
         await build_missing_indexes(database.dsn, wanted)
 

@@ -40,6 +40,11 @@ def find_index_name(statement: str) -> str | None:
     return found[3] if found else None
 
 
+def is_vector_index(statement: str) -> bool:
+    """Does the statement build a graph of vectors? A million take many minutes, and a server answers without it."""
+    return " using hnsw " in statement.lower()
+
+
 def build_concurrently(statement: str) -> str:
     """The same index, built by PostgreSQL while others write."""
     return re.sub(r"\bindex\b", "index concurrently", strip_comments(statement), count=1, flags=re.IGNORECASE)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import asyncpg
 
+from commonplace.store.database import Tx
 from commonplace.store.migration_kinds import build_concurrently
 from commonplace.store.postgres_connection import MIGRATION_TIMEOUTS, PostgresHosts
 from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal
@@ -25,6 +26,22 @@ _STATES: Final = (
     " from pg_index i join pg_class c on c.oid = i.indexrelid"
     " where c.relnamespace = cast(current_schema() as regnamespace)"
 )
+
+
+_PROGRESS: Final = (
+    "select coalesce(sum(blocks_done), 0) as done, coalesce(sum(blocks_total), 0) as total"
+    " from pg_stat_progress_create_index where datname = current_database()"
+)
+
+
+async def list_valid_indexes(tx: Tx) -> set[str]:
+    return {row["name"] for row in await tx.all(_STATES) if row["is_valid"]}
+
+
+async def measure_build_progress(tx: Tx) -> float:
+    """How much of the indexes that are built at present is done, from 0 to 1."""
+    row = await tx.one(_PROGRESS)
+    return float(row["done"]) / float(row["total"]) if row and row["total"] else 0.0
 
 
 async def build_missing_indexes(dsn: str, wanted: Mapping[str, str]) -> int:

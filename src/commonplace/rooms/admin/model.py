@@ -215,7 +215,7 @@ class StoreHealth(Reply):
 
 
 class SearchHealth(Reply):
-    """`problem` says why no vectors are made; `without_vectors` counts the texts that the model rejected."""
+    """`problem` says why no vectors are made or compared; `without_vectors` counts the texts that the model rejected."""
 
     ok: bool
     pending: int

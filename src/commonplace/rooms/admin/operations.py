@@ -218,6 +218,7 @@ async def get_health(call: Call) -> model.ServerHealth:
         call.tx, call.now - SESSION_LIVE_MICROSECONDS, await call.tx.clock()
     )
     latency = (time.perf_counter() - started) * 1000
+    problem = call.search.last_error or _describe_index_build(await call.search.measure_vector_index(call.tx))
     return model.ServerHealth(
         status="ok",
         version=__version__,
@@ -226,12 +227,19 @@ async def get_health(call: Call) -> model.ServerHealth:
         active_sessions=counts["sessions"],
         active_locks=counts["locks"],
         search=model.SearchHealth(
-            ok=not call.search.last_error,
+            ok=not problem,
             pending=await call.search.count_queued_entries(call.tx),
-            problem=call.search.last_error,
+            problem=problem,
             without_vectors=call.search.without_vectors,
         ),
     )
+
+
+def _describe_index_build(share: float) -> str:
+    """Empty if the index of vectors is complete."""
+    if share >= 1:
+        return ""
+    return f"The vector index is being built ({share:.0%} done). Until then, large projects are searched by words."
 
 
 def _require_key_changes_allowed(call: Call) -> None:
