@@ -191,9 +191,13 @@ async def measure_sets(sets: Sequence[SearchSet], arguments: argparse.Namespace)
 
 
 def write_results(searched: SearchSet, measurements: Sequence[Measurement], missing: Sequence[str]) -> None:
-    """Replace the rows of this set, and make the page of all."""
+    """Replace the rows of this set, and make the page of all. Rows of systems that this run left out stay, with a note."""
     RESULTS_PAGE.parent.mkdir(exist_ok=True)
     stored = json.loads(RESULTS_ROWS.read_text(encoding="utf-8")) if RESULTS_ROWS.exists() else {}
+    former = stored.get(searched.name, {"rows": [], "day": ""})
+    asked = {each.system for each in measurements}
+    kept = [row for row in former["rows"] if row["all"][1] not in asked]
+    missing = [*missing, *(f"{row['all'][1]}: measured on {former['day']}." for row in kept)]
     stored[searched.name] = {
         "day": f"{datetime.now(UTC):%Y-%m-%d}",
         "size": f"{len(searched.documents)} documents, {len(searched.answerable)} questions,"
@@ -202,7 +206,8 @@ def write_results(searched: SearchSet, measurements: Sequence[Measurement], miss
             {group: each.format_row(group) for group in sorted(each.scores)}
             for each in measurements
             if each.set_name == searched.name and each.scores
-        ],
+        ]
+        + kept,
         "notes": [*missing, *(f"{each.system}: {each.note}" for each in measurements if each.note)],
     }
     RESULTS_ROWS.write_text(
@@ -226,7 +231,7 @@ def render_page(stored: dict[str, Any]) -> str:
         "# How well search finds",
         "",
         f"Made by `make bench-search`, {platform.machine()}, Python {platform.python_version()}.",
-        "Each set is asked of all its systems in one run.",
+        "Each set is asked of all its systems in one run, unless a note below says otherwise.",
         "CPU times are those of a shared machine: compare rows of one set with each other.",
         "",
         (__doc__ or "").split("\n", 2)[2].strip(),

@@ -1,13 +1,11 @@
 """A server whose index of vectors is missing answers at once, by words, and builds the index meanwhile."""
 
-import asyncio
-
 import pytest
 
 from commonplace.search import postgres
 from commonplace.store.migrate import list_missing_vector_indexes, migrate
 from commonplace.store.postgres import Postgres
-from patience import PATIENCE_SECONDS
+from patience import wait_until_async
 
 INDEX = "embedding_384"
 
@@ -44,9 +42,11 @@ async def test_search_finds_by_words_until_the_vector_index_is_built(
         found = await alice.query(query="retry policy of clients")
         assert [result["title"] for result in found["results"]] == ["Retry policy"]
         await transaction.rollback()
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await alice.health())["search"].get("problem"):
-            await asyncio.sleep(0.01)
+
+    async def is_built() -> bool:
+        return not (await alice.health())["search"].get("problem")
+
+    await wait_until_async(is_built)
     assert await list_missing_vector_indexes(store) == {}
     found = await alice.query(query="how often do we try again")
     assert [result["title"] for result in found["results"]] == ["Retry policy"]
