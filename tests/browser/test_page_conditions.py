@@ -159,32 +159,6 @@ def test_now_draws_the_first_of_many_agents_and_all_when_asked(chromium: Chromiu
         page.close()
 
 
-def test_first_data_are_asked_for_beside_the_scripts_and_taken_by_the_view(stage: PageStage):
-    """A call with other arguments than the view's own would be made in vain."""
-    fill_once(stage)
-    page = stage.open("/")
-    tabs = (
-        "/work?mode=list",
-        "/knowledge?tab=look",
-        "/messages?tab=boards",
-        "/time?tab=standup",
-        "/admin?tab=audit",
-    )
-    filtered = (
-        "/work?tag=tax",
-        "/knowledge?type=learning&age=week",
-        f"/now?project={PROJECT}",
-        "/code?q=net",
-    )
-    for path in (*(f"/{view}" for view in VIEWS), *tabs, *filtered):
-        page.goto(stage.server.url + path)
-        page.wait_for("Boolean(document.querySelector('main.view')) && !document.querySelector('.skeleton')")
-        script = page.run("document.querySelector('script[src*=first-data]').src")
-        page.wait_for(f"import('{script}').then((first) => first.listUntaken().length === 0)")
-    assert page.list_problems() == []
-    page.close()
-
-
 def test_another_tab_reads_the_stream_when_the_one_that_did_goes_elsewhere(stage: PageStage):
     """The browser keeps a page for its back button: there it sleeps, and must not keep the stream to itself."""
     context = stage.sign_in()

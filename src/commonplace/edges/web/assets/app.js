@@ -1,7 +1,6 @@
 // The shell: sign-in, rail, top bar, the chosen view, toasts. It draws everything again when a signal changes that it read.
 
 import { each, effect, html, render, signal } from "./dom.js";
-import { knownSession } from "./first-data.js";
 import { clock, titleTime } from "./format.js";
 import { icon } from "./icons.js";
 import { closeDialog, dialog, listenToKeys, openHelp, openPalette } from "./keys.js";
@@ -46,7 +45,7 @@ async function start() {
   // The keys of a view work as soon as it is shown.
   const script = fetchView(route.current.view).catch(refuse);
   try {
-    const known = await knownSession;
+    const known = await (await fetch("/session")).json();
     await script;
     if (code) await signIn({ code });
     else if (!known.signed_in && !known.needs_key) await signIn({});

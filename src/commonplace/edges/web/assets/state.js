@@ -1,7 +1,6 @@
 // What every part of the page shares: who is signed in, the address, the chosen project, toasts, and calls of operations.
 
 import { signal } from "./dom.js";
-import { pickProject, takeFirst } from "./first-data.js";
 
 /** @typedef {{signed_in: boolean, needs_key: boolean, agent?: string, key?: string, role?: string, projects?: string[], operator?: boolean, csrf?: string, version?: string}} Session */
 /** @typedef {{id: number, text: string, hint?: string, kind: "done" | "refused", undo?: () => void}} Toast */
@@ -57,7 +56,8 @@ export function project() {
 export function oneProject() {
   const chosen = project();
   if (chosen !== "*") return chosen;
-  return pickProject(projects.value);
+  const known = projects.value;
+  return (known.find((each) => each.active_sessions) ?? known[0])?.project ?? "shared";
 }
 
 // Operations
@@ -83,14 +83,14 @@ export async function call(operation, given = {}, options = {}) {
   };
   const project = options.project ?? route.current.query.get("project");
   if (project && project !== "*") headers["x-commonplace-project"] = encodeURI(project);
-  return send(`/api/${operation}`, given, headers, operation, options.signal, takeFirst(operation, given));
+  return send(`/api/${operation}`, given, headers, operation, options.signal);
 }
 
-/** @param {string} path @param {Reply} body @param {Record<string, string>} headers @param {string} name @param {AbortSignal} [signal] @param {Promise<Response | null>} [first] a reply that may be there already @returns {Promise<Reply>} */
-export async function send(path, body, headers, name, signal, first) {
+/** @param {string} path @param {Reply} body @param {Record<string, string>} headers @param {string} name @param {AbortSignal} [signal] @returns {Promise<Reply>} */
+export async function send(path, body, headers, name, signal) {
   let response;
   try {
-    response = (await first) ?? await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+    response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Refused(0, { error: "offline", message: "The server does not answer." }, name);
