@@ -26,7 +26,7 @@ def test_key_is_made_shown_once_and_revoked_at_the_second_press(stage: PageStage
     assert secret not in page.run("document.body.innerText")
     row = "[...document.querySelectorAll('.key')].find(each => each.innerText.includes('wall-screen'))"
     page.run(f"{row}.querySelector('button').click()")
-    page.wait_for(f"{row}.querySelector('button').innerText === 'Revoke for good'")
+    page.wait_for(f"{row}.querySelector('button')?.innerText === 'Revoke for good'")
     assert stage.server.call("memory_health", key=secret)["status"] == "ok"
     page.run(f"{row}.querySelector('button').click()")
     page.wait_for(f"{row}.innerText.includes('revoked')")
@@ -81,7 +81,7 @@ def test_prevented_acts_are_counted_and_listed_and_the_tab_counts_who_waits(stag
     page = stage.open(f"/?project={PROJECT}")
     page.wait_for("document.querySelector('.prevented')?.innerText.includes('commit')")
     page.click(".prevented summary")
-    page.wait_for("document.querySelector('.prevented ul').innerText.includes('src/tax.py belongs to ann')")
+    page.wait_for("document.querySelector('.prevented ul')?.innerText.includes('src/tax.py belongs to ann')")
     page.wait_for(r"/^\(\d+\) Now/.test(document.title)")
     page.close()
 
@@ -92,7 +92,7 @@ def test_updates_are_paused_and_caught_up(stage: PageStage):
     page.press(".")
     page.wait_for("Boolean(document.querySelector('.live-paused'))")
     stage.act("ann", "memory_add_backlog_item", title="Behind the pause")
-    page.wait_for("document.querySelector('.live-text').innerText.includes('behind')")
+    page.wait_for("document.querySelector('.live-text')?.innerText.includes('behind')")
     assert not page.run("document.body.textContent.includes('Behind the pause')")
     page.press(".")
     page.wait_for("document.body.textContent.includes('Behind the pause')")

@@ -23,17 +23,17 @@ def test_stream_shows_what_was_before_to_whoever_scrolls_down(chromium: Chromium
             stage.act(agent, "memory_add_backlog_item", title=f"Item number {n}")
         page = stage.open(f"/?project={PROJECT}")
         page.wait_for_text("Item number 129")
-        assert not page.run("document.querySelector('.stream').innerText.includes('Item number 3\\n')")
+        assert not page.run("document.querySelector('.stream').innerText?.includes('Item number 3\\n')")
 
         def scroll_to_first() -> bool:
             page.run(SCROLL_DOWN)
-            return bool(page.run("document.querySelector('.stream').innerText.includes('Item number 3\\n')"))
+            return bool(page.run("document.querySelector('.stream').innerText?.includes('Item number 3\\n')"))
 
         wait_until(scroll_to_first)
         # Events that come meanwhile are added above, and what was fetched stays.
         before = page.run(GROUPS)
         stage.act("ann", "memory_add_backlog_item", title="Newest of all")
-        page.wait_for("document.querySelector('.stream').innerText.includes('Newest of all')")
+        page.wait_for("document.querySelector('.stream')?.innerText?.includes('Newest of all')")
         wait_until(lambda: page.run(GROUPS) > before)
         wait_until(scroll_to_first)
         page.wait_for_text("That is everything that is kept.")
@@ -47,7 +47,7 @@ def test_stream_filters_what_was_before_too(chromium: Chromium, tmp_path):
         for n in range(110):
             stage.act("ann", "memory_add_backlog_item", title=f"Item number {n}")
         page = stage.open(f"/?project={PROJECT}&kind=FilesLocked")
-        page.wait_for("document.querySelector('.stream').innerText.includes('long_ago.py')")
+        page.wait_for("document.querySelector('.stream')?.innerText?.includes('long_ago.py')")
         assert page.run(GROUPS) == 1
         page.close()
 
@@ -82,7 +82,7 @@ def test_cards_show_tokens_of_today_and_the_context(chromium: Chromium, tmp_path
             session_id="6f1c2d3e-0000-4000-8000-000000000007",
             content=write_transcript(stage.sessions["ann"]),
         )
-        page.wait_for("document.querySelector('.card').innerText.includes('1.5k tokens')")
-        page.wait_for("document.querySelector('.card').innerText.includes('context 84k')")
+        page.wait_for("document.querySelector('.card')?.innerText?.includes('1.5k tokens')")
+        page.wait_for("document.querySelector('.card')?.innerText?.includes('context 84k')")
         page.wait_for_text("1.5k tokens today")
         page.close()
