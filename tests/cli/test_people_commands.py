@@ -182,6 +182,18 @@ def test_who_lists_live_agents_with_their_task_leases_and_claims(person: Person)
     assert [claim["title"] for claim in agent["claims"]] == ["Cart loses items on reload"]
 
 
+def test_who_finds_the_agents_of_a_folder_whose_name_the_server_spells_otherwise(
+    person: Person, team: Team, tmp_path: Path
+):
+    team.start("dora", project="Web-Shop.v2")
+    person.enters(tmp_path / "Web-Shop.v2")
+    (tmp_path / "Web-Shop.v2" / ".git").mkdir()
+    for words in (("who",), ("who", "--project", "web shop v2"), ("who", "--idle")):
+        assert [line.split("\t")[:2] for line in person.runs(*words).splitlines()] == [
+            ["dora", "web_shop_v2"]
+        ]
+
+
 def test_inbox_of_an_agent_stays_unread(person: Person, team: Team):
     for _ in range(2):
         line = person.runs("inbox", "--agent", "ben").splitlines()[0].split("\t")
@@ -255,6 +267,17 @@ def test_the_rights_of_a_key_hold(person: Person, keyed: Team):
             )
         ]
         assert tuple(tried) == codes, (role, projects)
+
+
+def test_a_command_says_what_its_key_may_not_do_and_where_a_key_belongs(person: Person, keyed: Team):
+    person.connects(keyed)
+    assert "Set COMMONPLACE_KEY" in person.tries("who")[2]
+    created = keyed.server.call(
+        "memory_admin", keyed.owner, action="create_key", name="reader", role="readonly", projects=["shop"]
+    )
+    person.connects(keyed, created["key"])
+    person.sets(COMMONPLACE_AGENT="zoe")
+    assert "memory_add_backlog_item requires the role agent" in person.tries("backlog", "add", "More")[2]
 
 
 def test_inbox_without_a_name_is_that_of_the_key(person: Person, keyed: Team):

@@ -23,6 +23,7 @@ from commonplace.window import IDEMPOTENCY_HEADER
 if TYPE_CHECKING:
     from commonplace.call import Calls
 
+_KEY_HINT = "Set COMMONPLACE_KEY, or save a key: commonplace connect AGENT --url URL --key KEY"
 _CALL_SECONDS = 70
 
 
@@ -110,7 +111,9 @@ def _to_refusal(refusal: remote.ServerRefusal) -> errors.Refusal:
     details = dict(refusal.body)
     classes = {kind.code: kind for kind in _list_subclasses(errors.Refusal)}
     kind = classes.get(details.pop("error", ""), errors.Refusal if refusal.body else errors.Unavailable)
-    return kind(details.pop("message", None) or str(refusal), hint=details.pop("hint", None), **details)
+    hint = details.pop("hint", None)
+    hint = _KEY_HINT if kind is errors.Unauthenticated else hint
+    return kind(details.pop("message", None) or str(refusal), hint=hint, **details)
 
 
 def _list_subclasses(kind: type[errors.Refusal]) -> list[type[errors.Refusal]]:

@@ -14,6 +14,7 @@ from hooked import Agent, repository, run
 from silent_server import SilentServer
 
 import product
+from commonplace import access
 from commonplace.client import remote
 from commonplace.client.hooks import pending_ends
 from commonplace.client.hooks.server_record import ServerRecord
@@ -136,6 +137,18 @@ async def test_end_of_a_session_that_has_ended_counts_as_delivered(agent, record
     await end_unheard(ann, record)
     await asyncio.to_thread(call, url, "memory_end_session", session_id=session, summary="Done")
     await run(product.command("hook", "deliver"), shop, ann.environ)
+    assert read_ends(home) == []
+
+
+async def test_end_that_the_key_may_not_send_is_not_tried_again(team, agent, home):
+    created = await team.calls.run(
+        "memory_admin",
+        {"action": "create_key", "name": "r", "role": "readonly", "projects": ["shop"]},
+        access.OPERATOR,
+    )
+    reader = agent(COMMONPLACE_KEY=created.reply.key)
+    await reader.start()
+    await reader.end()
     assert read_ends(home) == []
 
 

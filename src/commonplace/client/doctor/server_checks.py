@@ -15,6 +15,7 @@ from commonplace.client.remote import RemoteServer
 _TIMEOUT_SECONDS = 5
 _MAX_SKEW_SECONDS = 30
 _OK = 200
+_UNAUTHENTICATED = 401
 _START = "commonplace serve"
 _DEFAULT_PORT = 8080
 
@@ -69,7 +70,8 @@ def check_key(server: RemoteServer) -> Iterator[Finding]:
         yield Finding("key", "problem", str(error), _START)
         return
     except remote.ServerRefusal as refused:
-        message = f"{refused} {'Our key is not known there.' if server.key else 'No key is set here.'}"
+        reason = "Our key is not known there." if server.key else "No key is set here."
+        message = f"{refused} {reason}" if refused.status == _UNAUTHENTICATED else str(refused)
         yield Finding("key", "problem", message, "commonplace connect AGENT --url URL --key KEY")
         return
     projects = status.get("projects", [])

@@ -18,8 +18,8 @@ from commonplace.window import IDEMPOTENCY_HEADER
 _DELIVERY_SECONDS = 15.0
 _START_INTERVAL_SECONDS = 30.0
 _MAX_FILES = 200
-_PERMANENT_CODES = frozenset({"session_not_found", "invalid"})
-"""The session has ended already, or the end can never be accepted."""
+_PERMANENT_CODES = frozenset({"session_not_found", "invalid", "forbidden"})
+"""The session has ended already, or the end can never be accepted: the key only reads, for instance."""
 
 
 def end_sessions(hook_runs: Sequence[HookRun]) -> None:

@@ -1,6 +1,7 @@
 """`commonplace inbox`: mail of an agent or of the person of the key. It stays unread unless --mark-read is given."""
 
 import argparse
+import shlex
 from typing import Any
 
 from commonplace import errors
@@ -20,7 +21,7 @@ _TITLES = ("ID", "FROM", "AGE", "PRIORITY", "SUBJECT")
 def run(arguments: argparse.Namespace, call: CallOperation) -> int:
     name = arguments.agent or find_own_name(call)
     chosen = choose_project(arguments)
-    projects = [chosen] if chosen else [item["project"] for item in list_projects(call, None)]
+    projects = [chosen] if chosen else [item["project"] for item in list_projects(call)]
     pages = [_read_page(arguments, call, project, name) for project in projects]
     messages = [message for page in pages for message in page["messages"]]
     if arguments.json:
@@ -42,7 +43,8 @@ def _read_page(arguments: argparse.Namespace, call: CallOperation, project: str,
         try:
             return call("memory_list_inbox", values | {"project": project, "agent": name})
         except errors.Forbidden as refusal:
-            bind = f"commonplace key create --name {name} --agent {name} --projects {project}"
+            named = shlex.join(["--name", name, "--agent", name, "--projects", project])
+            bind = f"commonplace key create {named}"
             raise errors.Forbidden(
                 refusal.message, hint=f"Name another agent with --agent, or ask an owner for its key: {bind}"
             ) from None

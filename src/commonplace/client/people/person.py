@@ -36,17 +36,17 @@ def require_project(arguments: argparse.Namespace) -> str:
     return project
 
 
-def list_projects(call: CallOperation, project: str | None) -> list[dict[str, Any]]:
-    """The overview of one project or of every project that the caller may see."""
+def list_projects(call: CallOperation) -> list[dict[str, Any]]:
+    """The overview of every project that the caller may see; names are spelled as the server does."""
     projects: list[dict[str, Any]] = call("memory_list_projects", {"limit": 200})["projects"]
-    return [item for item in projects if project is None or item["project"] == project]
+    return projects
 
 
 def find_item(
     call: CallOperation, item_id: str, project: str | None, *, looks_elsewhere: bool = True
 ) -> dict[str, Any]:
     """What an id stands for: in this project, else in any other that the caller may see."""
-    others = [item["project"] for item in list_projects(call, None)] if looks_elsewhere else []
+    others = [item["project"] for item in list_projects(call)] if looks_elsewhere else []
     for candidate in dict.fromkeys([*([project] if project else []), *others]):
         item = call("memory_get_by_id", {"doc_id": item_id, "project": candidate})
         if item["found"]:
@@ -74,5 +74,8 @@ def open_session(call: CallOperation, project: str) -> Iterator[CallOperation]:
     session_id = call("memory_start_session", start)["session_id"]
     try:
         yield lambda operation, values: call(operation, {"session_id": session_id, **values})
-    finally:
-        call("memory_end_session", {"session_id": session_id, "summary": ""})
+    except errors.Refusal:
+        with contextlib.suppress(errors.Refusal):  # what was refused first is the news
+            call("memory_end_session", {"session_id": session_id, "summary": ""})
+        raise
+    call("memory_end_session", {"session_id": session_id, "summary": ""})

@@ -34,7 +34,7 @@ def _list_rules(arguments: argparse.Namespace, call: CallOperation) -> int:
     terminal.print_table(_TITLES, [_build_row(rule) for rule in rules])
     if not rules:
         terminal.print_note(
-            'No rules. Add one: commonplace rule add NAME --command "git push --force|-f" --say TEXT'
+            'No rules. Add one: commonplace rule add NAME --command "git push --force|-f" --say TEXT --reason TEXT'
         )
     return 0
 

@@ -16,12 +16,8 @@ _MAX_ITEMS = 100
 
 def run(arguments: argparse.Namespace, call: CallOperation) -> int:
     project = choose_project(arguments)
-    overviews = [item for item in list_projects(call, project) if item["active_sessions"] or arguments.idle]
-    agents = [
-        agent
-        for overview in overviews
-        for agent in _describe_agents(call, overview["project"], include_idle=arguments.idle)
-    ]
+    names = [project] if project else _list_project_names(call, include_idle=arguments.idle)
+    agents = [agent for name in names for agent in _describe_agents(call, name, include_idle=arguments.idle)]
     if arguments.json:
         terminal.print_json({"agents": agents})
         return 0
@@ -32,6 +28,10 @@ def run(arguments: argparse.Namespace, call: CallOperation) -> int:
         if project:
             terminal.print_note("  Look in every project with --all, or at all known agents with --idle.")
     return 0
+
+
+def _list_project_names(call: CallOperation, *, include_idle: bool) -> list[str]:
+    return [item["project"] for item in list_projects(call) if item["active_sessions"] or include_idle]
 
 
 def _describe_agents(call: CallOperation, project: str, *, include_idle: bool) -> list[dict[str, Any]]:
