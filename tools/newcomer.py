@@ -86,7 +86,10 @@ def first_answer(program: list[str], folder: Path) -> int:
     person = Person(program, folder / "ann")
     projects = person.home / ".claude/projects/-home-ann-shop"
     projects.mkdir(parents=True)
-    shutil.copy(TRANSCRIPT, projects / "6f1c2d3e-0000-4000-8000-000000000001.jsonl")
+    transcript = projects / "6f1c2d3e-0000-4000-8000-000000000001.jsonl"
+    shutil.copy(TRANSCRIPT, transcript)
+    yesterday = time.time() - 86_400
+    os.utime(transcript, (yesterday, yesterday))  # what was written just now may not be complete
     data = folder / "store"
     try:
         shown = person.run("up", "--yes", "--no-browser", "--port", "0", "--data", str(data))

@@ -44,7 +44,7 @@ def test_backup_of_a_running_server_is_restored_after_it_stopped(data: Path, tmp
         assert (refused.returncode, "Stop it" in refused.stderr) == (6, True)
     asked = run("restore", str(file), "--data", str(data))
     assert (asked.returncode, "--yes" in asked.stderr) == (2, True)
-    assert f"replaces  {data / 'commonplace.db'}: 1 project, " in asked.stdout
+    assert f"replaces  {data / 'commonplace.db'}: 1 project (" in asked.stdout
     restored = run("restore", str(file), "--data", str(data), "--yes")
     assert restored.returncode == 0, restored.stderr
     with product.running("--data", str(data)) as server:

@@ -17,7 +17,9 @@ RECORDED = Path(__file__).parents[1] / "transcripts/recorded/claude.jsonl"
 def test_up_connects_the_agents_found_here_and_answers_from_their_history(tmp_path: Path):
     transcripts = tmp_path / ".claude/projects/-home-ann-shop"
     transcripts.mkdir(parents=True)
-    shutil.copy(RECORDED, transcripts / "6f1c2d3e-0000-4000-8000-000000000001.jsonl")
+    transcript = transcripts / "6f1c2d3e-0000-4000-8000-000000000001.jsonl"
+    shutil.copy(RECORDED, transcript)
+    os.utime(transcript, (0, 0))  # what was written just now may not be complete
     data = tmp_path / "data"
     taken = socket.create_server(("127.0.0.1", 0))
     environ = product.environment(
