@@ -34,7 +34,7 @@ async def test_an_item_is_ready_again_when_the_session_of_its_claim_ends(team: T
     bob, carol = await team.agent("bob"), await team.agent("carol")
     item = await _claim_item(team, bob)
     ended = await bob.end_session(summary="enough")
-    assert ended["open_claims"] == [{"id": item, "title": "Cart"}]
+    assert ended["returned_to_backlog"] == [{"id": item, "title": "Cart"}]
     assert await _list_ready(carol) == [(item, "bob")]
     (listed,) = (await carol.list_backlog())["items"]
     assert (listed["status"], listed["was_claimed_until"]) == ("open", iso(team.clock.now))
@@ -110,16 +110,18 @@ async def test_another_session_of_the_same_agent_takes_the_claim_over(team: Team
     item = await _claim_item(team, bob)
     second = await team.agent("bob")
     await second.update_backlog_item(item_id=item, claim=True)
-    assert "open_claims" not in await bob.end_session(summary="enough")
+    assert "returned_to_backlog" not in await bob.end_session(summary="enough")
     assert await _list_ready(second) == []
-    assert (await second.end_session(summary="enough"))["open_claims"] == [{"id": item, "title": "Cart"}]
+    assert (await second.end_session(summary="enough"))["returned_to_backlog"] == [
+        {"id": item, "title": "Cart"}
+    ]
 
 
 async def test_a_completed_item_is_not_an_open_claim(team: Team):
     bob = await team.agent("bob")
     item = await _claim_item(team, bob)
     await bob.complete_backlog_item(item_id=item)
-    assert "open_claims" not in await bob.end_session(summary="enough")
+    assert "returned_to_backlog" not in await bob.end_session(summary="enough")
     assert (await (await team.agent("carol")).get_by_id(doc_id=item))["status"] == "done"
 
 
@@ -160,7 +162,7 @@ async def test_a_claim_moves_with_its_item(team: Team):
     team.clock.now += CLAIM_LIFETIME - 1
     (moved,) = (await carol.list_backlog(project="web"))["items"]
     assert moved["assigned_to"] == "bob"
-    assert (await bob.end_session(summary="enough"))["open_claims"] == [{"id": item, "title": "Cart"}]
+    assert (await bob.end_session(summary="enough"))["returned_to_backlog"] == [{"id": item, "title": "Cart"}]
 
 
 async def test_the_assignee_is_told_once_with_the_id(team: Team):
@@ -360,3 +362,57 @@ async def test_who_locks_a_file_sees_the_claim_that_names_it_without_its_directo
     await alice.update_backlog_item(item_id=item, claim=True)
     locked = await bob.lock_files(files=["src/webstore/tax.py", "src/syntax.py"])
     assert [entry["file"] for entry in locked["claimed"]] == ["src/webstore/tax.py"]
+
+
+async def test_blocked_item_makes_its_work_blocked_and_goes_on_with_it(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    reply = await bob.update_backlog_item(item_id=item, status="blocked", deferred_reason="waits for a key")
+    assert (reply["item_status"], "message" in reply) == ("blocked", False)
+    seen = await carol.get_active_work()
+    [blocked] = seen["blocked_agents"]
+    assert (blocked["agent"], blocked["title"], blocked["reason"]) == ("bob", "Cart", "waits for a key")
+    assert [work["status"] for work in seen["recent_work_items"]] == ["blocked"]
+    again = await bob.update_backlog_item(item_id=item, status="in_progress")
+    assert "deferred_reason" not in again
+    seen = await carol.get_active_work()
+    assert seen["blocked_agents"] == []
+    assert [work["status"] for work in seen["recent_work_items"]] == ["in_progress"]
+
+
+async def test_blocked_item_blocks_work_that_has_a_title_of_its_own(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    await bob.update_work(title="totals of the basket", status="in_progress")
+    await bob.update_backlog_item(item_id=item, status="blocked", deferred_reason="waits for a key")
+    await bob.update_backlog_item(item_id=item, claim=True)
+    items = (await bob.get_active_work())["recent_work_items"]
+    assert [(work["title"], work["status"]) for work in items] == [("totals of the basket", "in_progress")]
+
+
+async def test_work_of_a_blocked_item_waits_until_the_item_is_unblocked(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    need = (await carol.add_backlog_item(title="API", assigned_to="carol"))["id"]
+    item = await _claim_item(team, bob)
+    await bob.update_backlog_item(item_id=item, status="blocked", depends_on=[need])
+    [blocked] = (await carol.get_active_work())["blocked_agents"]
+    assert blocked["waiting_for"] == need
+    await carol.complete_backlog_item(item_id=need)
+    assert [each["title"] for each in (await carol.get_active_work())["blocked_agents"]] == ["Cart"]
+    (listed,) = (await carol.list_backlog())["items"]
+    assert listed["status"] == "blocked"
+
+
+async def test_blocked_item_without_a_reason_is_asked_for_one(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    assert "deferred_reason" in (await bob.update_backlog_item(item_id=item, status="blocked"))["message"]
+
+
+async def test_blocked_item_shows_its_reason_at_the_next_start(team: Team):
+    bob = await team.agent("bob")
+    item = await _claim_item(team, bob)
+    await bob.update_backlog_item(item_id=item, status="blocked", deferred_reason="waits for a key")
+    assert "returned_to_backlog" not in await bob.end_session(summary="enough")
+    [shown] = (await team.agent("bob")).started["backlog"]
+    assert (shown["id"], shown["status"], shown["deferred_reason"]) == (item, "blocked", "waits for a key")

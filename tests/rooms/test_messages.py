@@ -43,6 +43,7 @@ async def test_send_message_returns_id_recipients_and_thread(team):
         "recipients": 1,
         "chain_depth": 0,
         "live_subscribers": 1,
+        "delivery": "with bob's next call",
     }
     assert sent["message_id"].startswith("msg_")
     assert len(sent["message_id"]) == len("msg_") + 12
@@ -286,6 +287,7 @@ async def test_send_message_twice_within_five_minutes_is_one_message(team, clock
     alice, bob = await _start_agents(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello")
     clock.advance(minutes=4)
+    del first["delivery"]
     assert await alice.send_message(to_instance="bob", message="hello") == first | {"duplicate": True}
     clock.advance(minutes=2)
     later = await alice.send_message(to_instance="bob", message="hello")
@@ -324,6 +326,15 @@ async def test_send_message_concurrently_with_one_key_is_one_message(team):
     sent = await asyncio.gather(*(alice.send_message(**mail) for _ in range(10)))
     assert all(reply == sent[0] for reply in sent)
     assert (await bob.get_messages())["count"] == 1
+
+
+async def test_send_message_says_since_when_the_recipient_is_offline(team, clock):
+    alice, bob = await _start_agents(team, "alice", "bob")
+    await bob.end_session(summary="home")
+    left_at = iso(clock.now)
+    clock.advance(minutes=4)
+    sent = await alice.send_message(to_instance="bob", content="hello")
+    assert sent["delivery"] == f"bob is offline since {left_at}; it waits in the inbox"
 
 
 async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(team):

@@ -474,3 +474,50 @@ async def test_start_session_does_not_tell_an_agent_of_its_own_version(team):
     await alice.get_spec(name="cart-api", version="1.0.0")
     await alice.end_session(summary="done")
     assert "interface_updates" not in (await team.agent("alice")).started
+
+
+async def test_define_spec_of_another_says_whether_the_owner_is_there_and_what_to_call(team, clock):
+    alice, bob = await _alice_and_bob(team)
+    await alice.define_spec(name="cart-api", content="GET /cart")
+    with pytest.raises(errors.Forbidden, match="alice is live") as refused:
+        await bob.define_spec(name="cart-api", content="mine")
+    assert "memory_send_message(to_instance='alice', category='contract'" in refused.value.hint
+    await alice.end_session(summary="home")
+    left_at = iso(clock.now)
+    clock.advance(minutes=60)
+    with pytest.raises(errors.Forbidden, match=f"alice is offline since {left_at}") as refused:
+        await bob.define_spec(name="cart-api", content="mine", owner="bob")
+    assert "take it over" not in refused.value.hint
+
+
+async def test_readers_of_a_spec_are_told_whom_to_ask_for_a_change(team):
+    alice, bob = await _alice_and_bob(team)
+    await alice.define_spec(name="cart-api", content="GET /cart")
+    assert "to_change" not in await alice.get_spec(spec_name="cart-api")
+    assert (await bob.get_spec(spec_name="cart-api"))["to_change"].startswith("Only alice or an admin can;")
+    assert [spec.get("to_change") for spec in (await bob.list_specs())["specs"]] == ["ask alice"]
+    assert [spec.get("to_change") for spec in (await alice.list_specs())["specs"]] == [None]
+    shown = [
+        (await team.agent(name, task_description="the cart API")).started["specs"][0].get("to_change")
+        for name in ("alice", "bob")
+    ]
+    assert shown == [None, "ask alice"]
+    await _make_admin(team, "bob")
+    assert "to_change" not in await bob.get_spec(name="cart-api")
+
+
+async def test_spec_of_an_owner_that_was_away_for_a_week_can_be_taken_over(team, clock):
+    alice, bob = await _alice_and_bob(team)
+    await alice.define_spec(name="cart-api", content="GET /cart")
+    await alice.end_session(summary="home")
+    clock.advance(days=8)
+    bob = await team.agent("bob")
+    with pytest.raises(errors.Forbidden) as refused:
+        await bob.define_spec(name="cart-api", content="mine")
+    assert refused.value.hint.startswith("To take it over, call again with owner='bob'")
+    assert (await bob.define_spec(name="cart-api", content="mine", owner="bob"))["owner"] == "bob"
+    alice = await team.agent("alice")
+    [mail] = (await alice.get_messages())["messages"]
+    assert (mail["from"], mail["subject"]) == ("bob", "Spec cart-api has a new owner")
+    with pytest.raises(errors.Forbidden):
+        await alice.define_spec(name="cart-api", content="back")

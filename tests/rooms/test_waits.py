@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from commonplace.clock import iso
 from patience import PATIENCE_SECONDS
 
 
@@ -32,7 +33,7 @@ async def test_agent_that_is_away_is_told_at_its_next_start(team):
     reply = await wait_for(alice, "bob")
     assert ("notified" in reply, reply["message"]) == (
         False,
-        "bob has no live session and is told at the next start.",
+        "bob has no live session and is told at the next start; so are you.",
     )
 
 
@@ -187,3 +188,83 @@ async def test_nobody_is_told_of_a_wait_that_is_over(team):
     await alice.update_work(title="cart", status="blocked", blocked_by="bob")
     await alice.end_session(summary="done", handoff_notes="Nothing open")
     assert "_notice" not in await bob.heartbeat()
+
+
+async def test_who_waits_is_told_once_that_the_agent_has_started_a_session(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await bob.end_session(summary="home")
+    await wait_for(alice, "bob")
+    await team.agent("bob")
+    assert (await alice.heartbeat())["_notice"] == [
+        "bob, whom your work 'cart' waits for, has started a session."
+    ]
+    await team.agent("bob")
+    assert "_notice" not in await alice.heartbeat()
+
+
+async def test_who_waits_for_a_task_or_spec_is_told_that_its_agent_has_started_a_session(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="API", assigned_to="bob"))["id"]
+    await bob.define_spec(name="cart-api", content="GET /cart")
+    await bob.end_session(summary="home")
+    await alice.heartbeat()
+    await wait_for(alice, f"{item} and cart-api")
+    await team.agent("carol")
+    assert "_notice" not in await alice.heartbeat()
+    await team.agent("bob")
+    assert (await alice.heartbeat())["_notice"] == [
+        f"bob, whom your work 'cart' waits for (its {item}, cart-api), has started a session."
+    ]
+
+
+async def test_what_a_session_waited_for_is_in_the_next_boot_pack(team, clock):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await wait_for(alice, "bob", blocked_reason="no API yet")
+    await bob.end_session(summary="home")
+    left_at = iso(clock.now)
+    clock.advance(minutes=1)
+    await alice.end_session(summary="waiting")
+    [left] = (await team.agent("alice")).started["you_waited_for"]
+    assert left == {
+        "title": "cart",
+        "waiting_for": "bob",
+        "reason": "no API yet",
+        "since": iso(clock.now),
+        "now": f"bob is offline since {left_at}",
+    }
+
+
+async def test_a_wait_that_was_left_is_named_until_the_work_goes_on(team, clock):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await bob.add_backlog_item(title="API", assigned_to="bob"))["id"]
+    await wait_for(alice, item)
+    await alice.end_session(summary="waiting")
+    await bob.complete_backlog_item(item_id=item)
+    clock.advance(minutes=1)
+    alice = await team.agent("alice")
+    assert [left["now"] for left in alice.started["you_waited_for"]] == [f"{item} is done"]
+    await alice.update_work(title="cart", status="in_progress")
+    await alice.end_session(summary="done")
+    assert "you_waited_for" not in (await team.agent("alice")).started
+
+
+async def test_an_item_that_was_blocked_carries_the_reason_into_the_next_session(team, clock):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="Cart"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    await wait_for(alice, "bob", blocked_reason="no API yet")
+    ended = await alice.end_session(summary="waiting")
+    assert ended["returned_to_backlog"] == [
+        {"id": item, "title": "Cart", "blocked": "waits for bob: no API yet"}
+    ]
+    clock.advance(minutes=1)
+    [left] = (await team.agent("alice")).started["you_waited_for"]
+    assert (left["item"], left["waiting_for"], left["reason"]) == (item, "bob", "no API yet")
+
+
+async def test_handoff_of_the_server_tells_what_the_session_waited_for(team):
+    alice = await team.agent("alice")
+    await wait_for(alice, "bob", blocked_reason="no API yet")
+    await alice.end_session(summary="")
+    notes = (await team.agent("alice")).started["handoff"]["notes"]
+    assert "Blocked: cart (waits for bob: no API yet)" in notes

@@ -1,8 +1,6 @@
 """Flags and help of `commonplace rule` (`client/people/rules.py`)."""
 
-import argparse
-
-from commonplace.client.commands.command_flags import Commands, RawHelp
+from commonplace.client.commands.command_flags import CommandParser, Commands, RawHelp
 from commonplace.client.commands.people_parser import (
     EXIT_CODES,
     PROJECT_DEFAULTS,
@@ -43,7 +41,7 @@ _RULE = """Rules that the hooks of every agent program and the commit guard hold
 Only a person, or a key with the role admin, sets a rule that denies or asks."""
 
 
-def _add_add(acts: Commands) -> argparse.ArgumentParser:
+def _add_add(acts: Commands) -> CommandParser:
     add = acts.add_parser("add", help="add or replace a rule", description=_ADD, formatter_class=RawHelp)
     add.add_argument("name", help="its name, which denials show")
     add.add_argument(
@@ -92,7 +90,7 @@ A command is a program, its subcommand and flags that must all be there; `|` sep
 `...` any words. The command line is parsed: quotes, `sudo`, `env`, `bash -c`, aliases of git and the order do not matter."""
 
 
-def _add_test(acts: Commands) -> argparse.ArgumentParser:
+def _add_test(acts: Commands) -> CommandParser:
     test = acts.add_parser("test", help="say which rules would fire; exit code 1 if one prevents it")
     test.add_argument("line", nargs="?", metavar="COMMAND", help="a shell command, in quotes")
     test.add_argument("--file", metavar="PATH", help="an edit of this file")
@@ -103,13 +101,13 @@ def _add_test(acts: Commands) -> argparse.ArgumentParser:
     return test
 
 
-def _add_remove(acts: Commands) -> argparse.ArgumentParser:
+def _add_remove(acts: Commands) -> CommandParser:
     remove = acts.add_parser("remove", help="remove a rule and its guideline")
     remove.add_argument("name", help="its name")
     return remove
 
 
-def _add_from_denials(acts: Commands) -> argparse.ArgumentParser:
+def _add_from_denials(acts: Commands) -> CommandParser:
     proposals = acts.add_parser(
         "from-denials",
         help="propose rules from what people denied twice",

@@ -24,6 +24,7 @@ _BOOT_FIELDS = (
     "milestone",
     "created_by",
     "blocked_by",
+    "deferred_reason",
 )
 _USUAL = {"priority": DEFAULT_PRIORITY, "status": "open"}
 """What an entry does not say."""

@@ -13,14 +13,19 @@ from commonplace.call import Call
 from commonplace.file_claim import FileClaim
 from commonplace.rooms.backlog import model, notices, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
-from commonplace.rooms.backlog.model import OpenClaim
+from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
 from commonplace.rooms.backlog.search import BACKLOG_KIND
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
-from commonplace.rooms.work.model import MAX_WORK_TITLE_CHARACTERS, OPEN_STATUSES, choose_work_of_claim
+from commonplace.rooms.work.model import (
+    MAX_WORK_TITLE_CHARACTERS,
+    OPEN_STATUSES,
+    choose_work_of_claim,
+    describe_wait,
+)
 from commonplace.search.index import WORK_KIND
 from commonplace.shortening import shorten_text
 from commonplace.store.counters import advance_counter
@@ -84,14 +89,16 @@ async def release_lapsed_claim(call: Call, row: Row) -> Row:
     return await _release_claim(call, row, row["claimed_until"])
 
 
-async def release_claims_of_session(call: Call, session: AgentSession) -> list[OpenClaim]:
+async def release_claims_of_session(call: Call, session: AgentSession) -> list[ReleasedClaim]:
     """Make ready again what the session has claimed and not completed."""
     released = []
     for project, items in (await store.list_claimed_ids(call.tx, session.project, session.id)).items():
         await advance_counter(call.tx, project, "backlog")
         for row in await store.list_claimed_items(call.tx, project, items, session.id):
+            work_row = await item_store.find_work_of_item(call.tx, session, row["id"])
             await _release_claim(call, row, call.now)
-            released.append(OpenClaim(id=row["id"], title=row["title"]))
+            blocked = describe_wait(work_row) if work_row else ""
+            released.append(ReleasedClaim(id=row["id"], title=row["title"], blocked=blocked))
     await store.delete_claims_of_session(call.tx, session.project, session.id)
     return released
 
@@ -116,17 +123,47 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
         status = "completed" if after["status"] == "done" else "abandoned"
         await _close_work(call, before, {call.agent, before["assigned_to"]}, status)
         return
-    is_put_back = before["status"] == "in_progress" and after["status"] == "open"
+    is_put_back = before["status"] in ("in_progress", "blocked") and after["status"] == "open"
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
         await _close_work(call, before, {before["assigned_to"]}, "abandoned")
+    elif "blocked" in (before["status"], after["status"]):
+        await _block_or_unblock_work(call, before, after)
     if session and after["claim_session"] == session.id != before["claim_session"]:
         await _start_work(call, session, after["id"], title)
 
 
+async def _block_or_unblock_work(call: Call, before: Row, after: Row) -> None:
+    """Let the open work on an item be blocked as long as the item is, with its reason and what it depends on."""
+    projects = _list_work_projects(call, before)
+    if after["status"] == "blocked":
+        needs = ", ".join(await store.list_open_dependencies(call.tx, after["project"], after["id"]))
+        changed = await item_store.block_work_of_item(
+            call.tx, projects, after["id"], needs, after["deferred_reason"], call.now
+        )
+    else:
+        changed = await item_store.unblock_work_of_item(call.tx, projects, after["id"], call.now)
+    for row in changed:
+        status, files = "blocked" if after["status"] == "blocked" else "in_progress", row["files"]
+        call.reindex(WORK_KIND, row["id"], project=row["project"])
+        call.emit(
+            WORK_UPDATED,
+            project=row["project"],
+            title=row["title"],
+            status=status,
+            files=model.decode_texts(files),
+        )
+
+
+def _list_work_projects(call: Call, row: Row) -> list[str]:
+    """The projects in which an agent may work on this item: its own, and those of the sessions that claim or change it."""
+    return list(dict.fromkeys(filter(None, [row["project"], home_project(call), row["claim_project"]])))
+
+
 async def _start_work(call: Call, session: AgentSession, item: str, title: str) -> None:
     """Open the work of a claim; work on the same thing that the session has reported before goes on as it is."""
-    rows = await work.list_work_of_session(call.tx, session)
-    reported = choose_work_of_claim(rows, item, title)
+    reported = await item_store.find_work_of_item(call.tx, session, item)
+    if reported is None:
+        reported = choose_work_of_claim(await work.list_work_of_session(call.tx, session), item, title)
     if reported is None:
         work_id = await item_store.start_work_of_item(call.tx, session, title, item, call.now)
     else:
@@ -138,10 +175,9 @@ async def _start_work(call: Call, session: AgentSession, item: str, title: str) 
 
 
 async def _close_work(call: Call, row: Row, agents: set[str], status: str) -> None:
-    projects = list(dict.fromkeys([row["project"], home_project(call), row["claim_project"]]))
     title = shorten_text(row["title"], MAX_WORK_TITLE_CHARACTERS)
     await item_store.close_work_of_item(
-        call.tx, projects, sorted(agents - {""}), title, row["id"], status, call.now
+        call.tx, _list_work_projects(call, row), sorted(agents - {""}), title, row["id"], status, call.now
     )
 
 

@@ -1,6 +1,6 @@
 """Backlog items: arguments, replies, and the pure functions that compute an edit. The SQL is in `store.py`."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -22,6 +22,8 @@ DEFAULT_PRIORITY: BacklogPriority = "medium"
 STATUSES_TO_TELL = ("deferred", "blocked", "retest", "needs_info")
 BacklogAction = Literal["create", "update", "complete"]
 
+_WAITING_STATUSES = frozenset({"blocked", "deferred"})
+"""`deferred_reason` says why; it is over when somebody goes on with the item."""
 CLOSED_STATUSES = frozenset({"done", "wont_do", "duplicate"})
 PRIORITY_RANKS = {priority: rank for rank, priority in enumerate(get_args(BacklogPriority))}
 EDITABLE_FIELDS = (
@@ -38,6 +40,9 @@ _ECHOED_FIELDS = frozenset({"title", "description", "tags", "milestone", "deferr
 CLAIM_LIFETIME = 4 * HOUR
 """How long a claim holds after the last call of its session; the longest lease on files holds as long."""
 _SNIPPET_CHARACTERS = 160
+_NO_REASON = (
+    "Others see it as blocked without a reason: deferred_reason says why, depends_on what it waits for."
+)
 
 ItemTitle = Annotated[str, Field(min_length=1, max_length=300)]
 ItemText = Annotated[str, Field(max_length=20_000)]
@@ -157,6 +162,7 @@ class ChangedItem(BacklogItem, kw_only=True):
     """The items that depended on it and can be claimed now."""
     notified: list[str] = []
     """The agents that were told."""
+    message: str = ""
     offline: list[str] = []
     """The assignee, if it has no live session: its next session is shown the item."""
 
@@ -182,10 +188,15 @@ class ChangedItem(BacklogItem, kw_only=True):
         is_news = outcome == "added" or item.status != status_before or "status" in sent
         return cls(
             **fields | {"status": outcome, "item_status": item.status if is_news else ""},
+            message=_NO_REASON if _lacks_reason(item) and "status" in sent else "",
             unblocked=effects.unblocked,
             notified=effects.notified,
             offline=effects.offline,
         )
+
+
+def _lacks_reason(item: BacklogItem) -> bool:
+    return item.status == "blocked" and not item.deferred_reason and not item.blocked_by
 
 
 class BacklogListing(Reply):
@@ -225,11 +236,13 @@ class ItemEffects(msgspec.Struct, frozen=True):
         )
 
 
-class OpenClaim(Reply):
-    """An item that a session had claimed when it ended."""
+class ReleasedClaim(Reply):
+    """An item that a session had claimed and not completed when it ended: open again, for everybody."""
 
     id: str
     title: str
+    blocked: str = ""
+    """What the work on it waited for, and why."""
 
 
 class BatchReply(Reply):
@@ -253,21 +266,6 @@ class BacklogFilters(msgspec.Struct, frozen=True):
 
 def truncate_description(text: str) -> str:
     return shorten_line(text, _SNIPPET_CHARACTERS)
-
-
-def replace_references(item: Mapping[str, Any], ids_by_reference: Mapping[str, str]) -> dict[str, Any]:
-    """Replace `#0`, `#1` in depends_on by the ids of those earlier items of the batch."""
-    depends_on = item.get("depends_on")
-    if not isinstance(depends_on, list):
-        return dict(item)
-    resolved = [ids_by_reference.get(need, need) if isinstance(need, str) else need for need in depends_on]
-    return {**item, "depends_on": resolved}
-
-
-def depends_on_any(item: Mapping[str, Any], references: Collection[str]) -> bool:
-    """Does the item depend on one of these items of its batch? If that one is invalid, nothing can be said of this one."""
-    depends_on = item.get("depends_on")
-    return isinstance(depends_on, list) and any(reference in depends_on for reference in references)
 
 
 def encode_texts(texts: Iterable[str]) -> str:
@@ -354,6 +352,8 @@ def apply_edits(row: Row, edits: Mapping[str, str], by: ItemEditor) -> dict[str,
     values = {name: edits.get(name, row[name]) for name in EDITABLE_FIELDS}
     if edits.get("assigned_to") == "" and "status" not in edits and row["status"] == "in_progress":
         values["status"] = "open"
+    if row["status"] in _WAITING_STATUSES and values["status"] == "in_progress":
+        values["deferred_reason"] = edits.get("deferred_reason", "")
     closed = values["status"] in CLOSED_STATUSES
     if not closed:
         values["resolution"] = ""

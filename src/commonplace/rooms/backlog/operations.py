@@ -10,6 +10,7 @@ from commonplace.call import Call
 from commonplace.operation import Operation, alias, operation
 from commonplace.project import ensure_project
 from commonplace.rooms.backlog import claims, edits, model, store
+from commonplace.rooms.backlog.batch_references import depends_on_any, replace_references
 from commonplace.rooms.backlog.model import (
     AllProjects,
     BacklogFilters,
@@ -218,9 +219,9 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
     problems: list[dict[str, Any]] = []
     ids_by_reference: dict[str, str] = {}
     for index, item in enumerate(items):
-        if model.depends_on_any(item, [f"#{problem['index']}" for problem in problems]):
+        if depends_on_any(item, [f"#{problem['index']}" for problem in problems]):
             continue
-        arguments = model.replace_references(item, ids_by_reference)
+        arguments = replace_references(item, ids_by_reference)
         try:
             reply = await _run_item_operation(call, _OPERATION_BY_ACTION[action], arguments)
         except errors.Unavailable:

@@ -109,6 +109,8 @@ class SentMessage(Reply):
     """Recipients without a live session; they get the message when they start one."""
     not_addressed: int = 0
     """Agents of the project that a broadcast left out: their session is gone and nothing says that they come back."""
+    delivery: str = ""
+    """When the one recipient gets it."""
     warning: str = ""
 
     @classmethod
@@ -121,6 +123,7 @@ class SentMessage(Reply):
         offline: Sequence[str] = (),
         not_addressed: int = 0,
         is_stranger: bool = False,
+        delivery: str = "",
     ) -> "SentMessage":
         return cls(
             status="queued",
@@ -134,6 +137,7 @@ class SentMessage(Reply):
             duplicate=duplicate,
             offline=list(offline[:_MAX_OFFLINE_NAMED]),
             not_addressed=not_addressed,
+            delivery=delivery,
             warning=_delivery_warning(row, is_stranger=is_stranger),
         )
 

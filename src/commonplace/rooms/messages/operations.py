@@ -8,6 +8,7 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.operation import alias, operation
+from commonplace.presence import load_presence
 from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, recipients, sending, status_notices, store
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
@@ -93,13 +94,29 @@ async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
     if draft.is_pushed:
         await _push_message(call, draft, row, to.names, facts.sessions)
     call.subject = f"{row['id']} to {to.address}"
+    offline = to.list_offline({session["agent"] for session in facts.sessions})
     return SentMessage.from_row(
         row,
         live_sessions=store.count_recently_active(facts.sessions, call.now),
-        offline=to.list_offline({session["agent"] for session in facts.sessions}),
+        offline=offline,
         not_addressed=to.not_addressed,
         is_stranger=to.is_stranger,
+        delivery=await _describe_delivery(call, draft, to, is_offline=bool(offline)),
     )
+
+
+async def _describe_delivery(
+    call: Call, draft: MessageDraft, to: recipients.Recipients, *, is_offline: bool
+) -> str:
+    """Tell when the one recipient gets the message; of a group, `offline` names who waits."""
+    if to.names != [to.address] or not draft.is_pushed:
+        return ""
+    if to.people:
+        return f"{to.address} reads it on the page"
+    if not is_offline:
+        return f"with {to.address}'s next call"
+    presence = await load_presence(call.tx, draft.project, to.address, call.now)
+    return f"{presence.describe(call.now)}; it waits in the inbox"
 
 
 async def _answer_duplicate(call: Call, first: Row) -> SentMessage:

@@ -34,6 +34,7 @@ _SECTIONS_WITH_TEXTS = {
     "checklists",
     "signals",
     "blocking_others",
+    "you_waited_for",
     "interface_updates",
 }
 

@@ -12,7 +12,7 @@ from commonplace import errors
 from commonplace.activity import AgentSession, notify_project
 from commonplace.boot import StartingSession
 from commonplace.call import Call
-from commonplace.rooms.backlog.model import OpenClaim
+from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.sessions import handoff_store, store
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
 from commonplace.shortening import shorten_line
@@ -28,11 +28,11 @@ _NOTHING_OPEN = re.compile(
 )
 
 
-def leaves_work(notes: str, open_claims: Sequence[object]) -> bool:
+def leaves_work(notes: str, released_claims: Sequence[object]) -> bool:
     """Do these notes leave something to the next session? Short ones that say that nothing is open do not."""
     text = notes.strip()
     is_closing = len(text) <= _MAX_CLOSING_WORDS and _NOTHING_OPEN.match(text) is not None
-    return bool(open_claims) or bool(text and not is_closing)
+    return bool(released_claims) or bool(text and not is_closing)
 
 
 async def find_fitting_handoff(call: Call, start: StartingSession) -> Row | None:
@@ -75,18 +75,18 @@ async def record_handoff(
     session: AgentSession,
     document: str,
     notes: str,
-    open_claims: Sequence[OpenClaim],
+    released_claims: Sequence[ReleasedClaim],
     *,
     is_automatic: bool,
 ) -> None:
     """Open the handoff of a session that ends, and tell the others; one that leaves nothing open is only recorded."""
-    if not is_automatic and not leaves_work(notes, open_claims):
+    if not is_automatic and not leaves_work(notes, released_claims):
         await handoff_store.insert_handoff(
             call.tx, session, document, "finished", call.now, is_automatic=False
         )
         return
     await open_handoff(call, session, document, is_automatic=is_automatic)
-    if left := notes or ", ".join(claim.title for claim in open_claims):
+    if left := notes or ", ".join(claim.title for claim in released_claims):
         await _announce_handoff(call, session, document, left)
 
 

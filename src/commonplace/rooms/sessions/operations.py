@@ -335,14 +335,14 @@ async def end_session(
     files = files_modified or []
     prepared: _PreparedEnd = call.prepared
     # Before the documents: whoever changes a backlog item locks it before the search index, too.
-    open_claims = await release_claims_of_session(call, session)
+    returned = await release_claims_of_session(call, session)
     ended_subagents = await end_subagents(call, session)
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
     if handoff_id:
         await handoffs.record_handoff(
-            call, session, handoff_id, handoff_notes or "", open_claims, is_automatic=prepared.is_automatic
+            call, session, handoff_id, handoff_notes or "", returned, is_automatic=prepared.is_automatic
         )
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
@@ -354,7 +354,7 @@ async def end_session(
         handoff_id=handoff_id,
         learning_id=learning_id,
         released_locks=released,
-        open_claims=open_claims,
+        returned_to_backlog=returned,
         taken_handoffs=taken,
         unread=await count_unread_messages(call.tx, session.project, session.agent),
         unread_posts=await list_reading_calls(call.tx, session, call.now),

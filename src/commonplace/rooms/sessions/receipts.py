@@ -9,8 +9,9 @@ from commonplace.activity import AgentSession
 from commonplace.rooms.backlog import store as backlog
 from commonplace.rooms.sessions import store
 from commonplace.rooms.work import store as work
+from commonplace.rooms.work.model import describe_wait
 from commonplace.session_archive.transcript_notes import have_edits, replace_transcript_notes
-from commonplace.store.database import Tx
+from commonplace.store.database import Row, Tx
 
 _MAX_LISTED = 30
 _TITLE_LABELS = ("Task: ", "Files changed: ", "Claimed", "Last prompt: ")
@@ -47,13 +48,14 @@ async def _compose_receipts(tx: Tx, session: AgentSession, files: Sequence[str])
     lines = [
         FIRST_LINE,
         f"Task: {task}" if task else "",
-        *(_format_work(row["title"], row["status"], row["notes"]) for row in open_work),
+        *(_format_work(row) for row in open_work),
         f"Files changed: {', '.join(touched[:_MAX_LISTED])}" if touched else "",
         f"Claimed and not completed: {'; '.join(claims[:_MAX_LISTED])}" if claims else "",
     ]
     return "\n".join(line for line in lines if line)
 
 
-def _format_work(title: str, status: str, notes: str) -> str:
-    state = "Blocked" if status == "blocked" else "In progress"
-    return f"{state}: {title}" + (f" ({notes})" if notes else "")
+def _format_work(row: Row) -> str:
+    state = "Blocked" if row["status"] == "blocked" else "In progress"
+    details = "; ".join(part for part in (describe_wait(row), row["notes"]) if part)
+    return f"{state}: {row['title']}" + (f" ({details})" if details else "")

@@ -1,4 +1,5 @@
-"""Notifies others that a session started: sessions with the same agent name, and admins of a pending agent."""
+"""Notifies others that a session started: sessions with the same agent name, who waits for it, and admins of a pending
+agent."""
 
 from collections.abc import Sequence
 
@@ -9,19 +10,22 @@ from commonplace.rooms.messages import store as messages
 from commonplace.rooms.messages.events import MESSAGE_SENT
 from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent
+from commonplace.rooms.work.waits import announce_arrival
 from commonplace.store.database import Row
 
 _MAX_NOTIFIED_SESSIONS = 5
 
 
 async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: Sequence[Row]) -> None:
-    """Notify live sessions with the same agent name, and the admins if the agent is new and pending."""
+    """Notify live sessions with the same agent name, else who waits for it; and the admins if it is new and pending."""
     namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name]
     if namesakes:
         text = f"Another session started as '{agent.name}' in {call.project}."
         await activity.notify_sessions(
             call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now
         )
+    else:
+        await announce_arrival(call, agent.name)
     if agent.is_pending and not agent.is_known:
         await _mail_admins(call, agent)
 

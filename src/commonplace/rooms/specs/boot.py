@@ -37,20 +37,23 @@ async def list_task_specs(call: Call, start: StartingSession) -> PartialSection:
     )
     about = [row for row in rows if words & list_topic_words(row["name"]) and not _is_state(row)]
     shown = about[: start.scale_limit(_MAX_SPECS_IN_BOOT)]
-    return PartialSection([_render_spec(row, call.now) for row in shown], len(about) - len(shown))
+    entries = [_render_spec(row, start.agent, call.now) for row in shown]
+    return PartialSection(entries, len(about) - len(shown))
 
 
 def _is_state(row: Row) -> bool:
     return bool(row["name"].startswith(model.STATE_PREFIX))
 
 
-def _render_spec(row: Row, now: int) -> dict[str, Any]:
-    return {
+def _render_spec(row: Row, reader: str, now: int) -> dict[str, Any]:
+    entry = {
         "name": row["name"],
         "version": row["version"],
         "owner": row["owner"],
         "age": format_age(row["updated_at"], now),
     }
+    to_change = model.name_whom_to_ask(row["owner"], reader)
+    return entry | ({"to_change": to_change} if to_change else {})
 
 
 TASK_SPECS_SECTION = BootSection("specs", 35, list_task_specs)

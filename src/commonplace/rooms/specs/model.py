@@ -56,6 +56,8 @@ class Spec(Reply):
     created: str
     age: str
     latest_version: str = ""
+    to_change: str = ""
+    """How somebody who is not its owner gets it changed."""
     you_read: str = ""
     """The earlier version that this agent read last."""
     changes: str = ""
@@ -89,10 +91,12 @@ class SpecSummary(Reply):
     owner: str
     spec_type: str
     updated: str
+    to_change: str = ""
+    """Whom to ask, if it is not the reader's own."""
     versions: list[dict[str, str]] = []
 
     @classmethod
-    def from_row(cls, spec: Row, versions: Sequence[Row]) -> "SpecSummary":
+    def from_row(cls, spec: Row, versions: Sequence[Row], reader: str) -> "SpecSummary":
         own_versions = [
             version
             for version in versions
@@ -105,6 +109,7 @@ class SpecSummary(Reply):
             owner=spec["owner"],
             spec_type=spec["spec_type"],
             updated=iso(spec["updated_at"]),
+            to_change=name_whom_to_ask(spec["owner"], reader),
             versions=format_versions(own_versions),
         )
 
@@ -120,6 +125,18 @@ def format_versions(versions: Sequence[Row]) -> list[dict[str, str]]:
         {"version": version["version"], "by": version["author"], "at": iso(version["created_at"])}
         for version in versions
     ]
+
+
+def name_whom_to_ask(owner: str, reader: str) -> str:
+    return "" if owner == reader else f"ask {owner}"
+
+
+def format_proposal_call(name: str, owner: str) -> str:
+    """The call that sends the owner a proposal; who reads it can publish its text with memory_define_spec."""
+    return (
+        f"memory_send_message(to_instance='{owner}', category='contract', subject='Proposal: {name}',"
+        " message=<the whole new text>)"
+    )
 
 
 def parse_version(version: str) -> semver.Version:

@@ -9,8 +9,7 @@ from commonplace.access import SHARED
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import alias, operation
-from commonplace.project import is_project_admin
-from commonplace.rooms.specs import model, readers, schemas, store
+from commonplace.rooms.specs import model, ownership, readers, schemas, store
 from commonplace.rooms.specs.changes import render_spec_changes
 from commonplace.rooms.specs.events import SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
@@ -49,7 +48,7 @@ async def define_spec(
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
     await lock_project(call.tx, call.project, "spec")
     previous = await store.load_spec(call.tx, call.project, name)
-    new_owner = await _require_owner(call, name, previous, owner)
+    new_owner = await ownership.require_owner(call, name, previous, owner)
     new_version = model.choose_version(previous["version"] if previous else None, version)
     latest = await store.load_latest_version(call.tx, previous) if previous else {}
     if latest and not force:
@@ -78,27 +77,6 @@ async def define_spec(
         message=model.explain_default_version(new_version, told.agents)
         if previous and version is None
         else "",
-    )
-
-
-async def _require_owner(call: Call, name: str, previous: Row | None, requested: str | None) -> str:
-    """Return the spec's owner after this call; refuse if the caller may not change the spec or its owner."""
-    current = previous["owner"] if previous else call.agent
-    new_owner = requested or current
-    if current == new_owner == call.agent:
-        return new_owner
-    if await is_project_admin(call.tx, call.project, call.caller, call.agent):
-        return new_owner
-    if current != call.agent:
-        raise errors.Forbidden(
-            f"'{name}' belongs to {current}; only its owner or a project admin can change it.",
-            hint=f"Ask {current} with memory_send_message, or define a spec with another name.",
-            owner=current,
-        )
-    raise errors.Forbidden(
-        "Only a project admin can set another owner.",
-        hint="Omit owner to keep the spec yours.",
-        owner=current,
     )
 
 
@@ -139,6 +117,7 @@ async def get_spec(
         )
     last_read = await readers.record_reader(call, spec, row)
     reply = Spec.from_row(spec, row, call.now)
+    reply.to_change = await ownership.describe_change(call, spec)
     if last_read and last_read["n"] < row["n"]:
         await _add_changes(call, reply, spec, row, last_read["version"])
     return reply
@@ -164,5 +143,5 @@ async def list_specs(
     names = [row["name"] for row in rows]
     versions = await store.list_versions(call.tx, projects, names) if include_versions and rows else []
     return SpecListing(
-        count=len(rows), total=total, specs=[SpecSummary.from_row(row, versions) for row in rows]
+        count=len(rows), total=total, specs=[SpecSummary.from_row(row, versions, call.agent) for row in rows]
     )

@@ -1,13 +1,16 @@
-"""The boot sections `signals` and `blocking_others`."""
+"""The boot sections `signals`, `blocking_others` and `you_waited_for`."""
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
-from commonplace.clock import HOUR
+from commonplace.clock import DAY, HOUR, iso
 from commonplace.rooms.work import store
-from commonplace.rooms.work.model import BlockedAgent, WorkSignal
+from commonplace.rooms.work.model import BlockedAgent, WaitLeft, WorkSignal
+from commonplace.rooms.work.waits import describe_awaited
 
 _NEW_SIGNAL_AGE = HOUR
+_WAIT_LIFETIME = 14 * DAY
 _MAX_SIGNALS = 5
+_MAX_WAITS_LEFT = 3
 _MAX_BLOCKED_AGENTS = 10
 
 
@@ -23,5 +26,26 @@ async def list_waiting_agents(call: Call, start: StartingSession) -> list[Blocke
     return [BlockedAgent.from_row(row) for row in rows]
 
 
+async def list_waits_left(call: Call, start: StartingSession) -> list[WaitLeft]:
+    """List what earlier sessions of the agent waited for in vain, and how that stands."""
+    if start.previous_start is None:
+        return []
+    rows = await store.list_waits_left(
+        call.tx, start.project, start.agent, call.now - _WAIT_LIFETIME, _MAX_WAITS_LEFT
+    )
+    return [
+        WaitLeft(
+            title=row["title"],
+            waiting_for=row["blocked_by"] or row["waiting_for"],
+            reason=row["blocked_reason"],
+            item=row["item"],
+            since=iso(row["updated_at"]),
+            now=await describe_awaited(call, start.agent, row),
+        )
+        for row in rows
+    ]
+
+
 SIGNALS_SECTION = BootSection("signals", 50, list_new_signals)
+WAITS_LEFT_SECTION = BootSection("you_waited_for", 29, list_waits_left)
 BLOCKING_OTHERS_SECTION = BootSection("blocking_others", 30, list_waiting_agents)

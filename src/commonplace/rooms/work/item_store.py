@@ -10,9 +10,9 @@ from commonplace.store.database import Row, Tx
 
 
 async def find_work_of_item(tx: Tx, session: AgentSession, item: str) -> Row | None:
-    """The id and title of the session's open work on a backlog item."""
+    """The id and title of the session's open work on a backlog item, and what it waits for."""
     return await tx.one(
-        "select id, title from work where project = $1 and session = $2 and item = $3 and status = any($4)"
+        "select id, title, blocked_by, blocked_reason, waiting_for from work where project = $1 and session = $2 and item = $3 and status = any($4)"
         " order by updated_at desc, id limit 1",
         session.project,
         session.id,
@@ -63,6 +63,34 @@ async def link_work_to_item(tx: Tx, project: str, work_id: str, item: str, now: 
     )
 
 
+async def block_work_of_item(
+    tx: Tx, projects: Sequence[str], item: str, blocked_by: str, reason: str, now: int
+) -> Sequence[Row]:
+    """Show the open work on a backlog item as blocked, like the item; return what changed."""
+    return await tx.all(
+        "update work set status = 'blocked', blocked_by = $3, blocked_reason = $4, waiting_for = '', updated_at = $5"
+        " where project = any($1) and item = $2 and status = any($6) returning project, id, title, files",
+        list(projects),
+        item,
+        blocked_by,
+        reason,
+        now,
+        OPEN_STATUSES,
+    )
+
+
+async def unblock_work_of_item(tx: Tx, projects: Sequence[str], item: str, now: int) -> Sequence[Row]:
+    """Set the blocked work on a backlog item in progress again; return what changed."""
+    return await tx.all(
+        "update work set status = 'in_progress', blocked_by = '', blocked_reason = '', waiting_for = '',"
+        " updated_at = $3 where project = any($1) and item = $2 and status = 'blocked'"
+        " returning project, id, title, files",
+        list(projects),
+        item,
+        now,
+    )
+
+
 async def names_other_item(tx: Tx, project: str, title: str, item: str) -> bool:
     """Is this the title of an open backlog item, or does it contain its id, other than this item?"""
     row = await tx.one(
@@ -83,7 +111,7 @@ async def close_work_of_item(
     An agent whose current task it was goes on to the next one, or has none.
     """
     closed = await tx.all(
-        "update work set status = $6, waiting_for = '', updated_at = $7 where project = any($1) and agent = any($2)"
+        "update work set status = $6, updated_at = $7 where project = any($1) and agent = any($2)"
         " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)"
         " returning project, agent, title",
         list(projects),

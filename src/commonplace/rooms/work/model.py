@@ -100,6 +100,18 @@ class BlockedAgent(Reply):
         )
 
 
+class WaitLeft(Reply, kw_only=True):
+    """What the agent's last session waited for when it ended; `now` is how that stands."""
+
+    title: str
+    waiting_for: str = ""
+    reason: str = ""
+    item: str = ""
+    """The backlog item of that work, if it is still open and nobody else has it."""
+    since: str
+    now: str = ""
+
+
 class WorkItem(Reply):
     id: str
     title: str
@@ -261,6 +273,20 @@ def format_departure(agent: str, title: str) -> str:
     )
 
 
+def format_arrival(agent: str, title: str, things: Sequence[str]) -> str:
+    """Write the notice for who waits for an agent, or for something of it, when it starts a session."""
+    others = [name for name in things if name != agent]
+    of = f" (its {', '.join(others)})" if others else ""
+    return f"{agent}, whom your work '{title}' waits for{of}, has started a session."
+
+
+def describe_wait(wait: Mapping[str, str]) -> str:
+    """Tell what work waits for and why: `waits for bob: needs the review`."""
+    awaited = ", ".join(name for name in (wait["blocked_by"], wait["waiting_for"]) if name)
+    waits = f"waits for {awaited}" if awaited else ""
+    return ": ".join(part for part in (waits, wait["blocked_reason"]) if part)
+
+
 def _explain_end(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) -> str:
     kinds = {row["kind"] for row in targets}
     ends = []
@@ -289,7 +315,7 @@ def explain_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row], aw
         )
     if away:
         be = "has no live session and is" if len(away) == 1 else "have no live session and are"
-        closed.append(f"{', '.join(sorted(away))} {be} told at the next start.")
+        closed.append(f"{', '.join(sorted(away))} {be} told at the next start; so are you.")
     return " ".join(closed)
 
 

@@ -64,7 +64,7 @@ async def load_work_items(tx: Tx, project: str, work_ids: Sequence[str]) -> Sequ
 
 async def list_open_work_of_session(tx: Tx, session: AgentSession, limit: int) -> Sequence[Row]:
     return await tx.all(
-        "select title, status, notes from work where project = $1 and session = $2 and status = any($3)"
+        "select title, status, notes, blocked_by, blocked_reason, waiting_for from work where project = $1 and session = $2 and status = any($3)"
         " order by updated_at desc, id limit $4",
         session.project,
         session.id,
@@ -124,7 +124,10 @@ async def withdraw_wait_notices(tx: Tx, project: str, work_ids: Sequence[str]) -
 
 
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
-    """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned."""
+    """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned.
+
+    What it was blocked on stays, for the next session of its agent.
+    """
     await tx.queue(
         "delete from notice where project = $1 and id in"
         " (select $3 || id from work where project = $1 and session = $2 and status = 'blocked')",
@@ -134,8 +137,7 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
     )
     await tx.queue(
         "update work set status = case when status = 'blocked' then 'abandoned' else 'completed' end,"
-        " waiting_for = '', updated_at = $3"
-        " where project = $1 and session = $2 and status = any($4)",
+        " updated_at = $3 where project = $1 and session = $2 and status = any($4)",
         project,
         session,
         now,
@@ -214,10 +216,34 @@ async def find_awaited(tx: Tx, project: str, names: Sequence[str], sender: str) 
 
 
 async def list_waiting_work(tx: Tx, project: str) -> Sequence[Row]:
+    """List the work that waits for something; `is_item_blocked` if its backlog item says so, which alone can end it."""
     return await tx.all(
-        "select id, session, agent, title, blocked_by, waiting_for from work where project = $1 and status = 'blocked'"
-        " and (blocked_by <> '' or waiting_for <> '') order by agent, title limit 1000",
+        "select id, session, agent, title, blocked_by, waiting_for, exists (select 1 from backlog"
+        " where backlog.project = $1 and backlog.id = work.item and backlog.status = 'blocked') as is_item_blocked"
+        " from work where project = $1 and status = 'blocked' and (blocked_by <> '' or waiting_for <> '')"
+        " order by agent, title limit 1000",
         project,
+    )
+
+
+async def list_waits_left(tx: Tx, project: str, agent: str, since: int, limit: int) -> Sequence[Row]:
+    """List the waits that ended with an earlier session of the agent, unless it worked on the same since.
+
+    A backlog item that is blocked itself shows its own reason.
+    """
+    return await tx.all(
+        "select title, item, blocked_by, blocked_reason, waiting_for, updated_at from work where project = $1"
+        " and agent = $2 and status = 'abandoned' and (blocked_by <> '' or blocked_reason <> '' or waiting_for <> '')"
+        " and updated_at > $3 and not exists (select 1 from work as later where later.project = $1"
+        "  and later.agent = $2 and later.created_at > work.created_at"
+        "  and (later.title = work.title or later.item <> '' and later.item = work.item))"
+        " and not exists (select 1 from backlog where backlog.project = $1 and backlog.id = work.item"
+        "  and (backlog.closed = 1 or backlog.status = 'blocked' or backlog.assigned_to not in ('', $2)))"
+        " order by updated_at desc, id limit $4",
+        project,
+        agent,
+        since,
+        limit,
     )
 
 

@@ -6,15 +6,17 @@ those things call `end_waits` when one of them happens. The SQL is in `store.py`
 
 from collections.abc import Collection, Mapping, Sequence
 
-from commonplace import activity
+from commonplace import activity, named_notices
 from commonplace.activity import AgentSession
 from commonplace.call import Call
 from commonplace.named_notices import replace_notices
+from commonplace.presence import load_presence
 from commonplace.rooms.work import model, store
 from commonplace.rooms.work.events import WORK_UNBLOCKED
 from commonplace.rooms.work.model import WaitAnnouncement
 from commonplace.store.database import Row
 
+_ARRIVAL_PREFIX = "arrival_"
 _SENT_BEFORE = (
     "This signal was sent before you began to wait. You are shown as blocked until you report status='in_progress', or it"
     " is sent again."
@@ -70,7 +72,7 @@ async def end_waits(
     unblocked: list[tuple[Row, str]] = []
     for row in await store.list_waiting_work(call.tx, project):
         cause = next((causes[name] for name in model.list_awaited_names(row) if name in causes), "")
-        if cause:
+        if cause and not row["is_item_blocked"]:
             more = f"{details} {(news or {}).get(row['agent'], '')}".strip()
             unblocked.append((row, f"{cause}: your work '{row['title']}' no longer waits. {more}".strip()))
     return await _unblock_work(call, project, unblocked)
@@ -83,7 +85,8 @@ async def end_waits_for_message(
     unblocked: list[tuple[Row, str]] = []
     for row in await store.list_waiting_work(call.tx, project):
         is_awaited = row["blocked_by"] == call.agent and not row["waiting_for"]
-        if row["agent"] in recipients and (is_awaited or reply_to in model.list_awaited_names(row)):
+        is_awaited = is_awaited or reply_to in model.list_awaited_names(row)
+        if row["agent"] in recipients and is_awaited and not row["is_item_blocked"]:
             unblocked.append((row, f"{call.agent} wrote to you: your work '{row['title']}' no longer waits."))
     return await _unblock_work(call, project, unblocked)
 
@@ -95,6 +98,33 @@ async def announce_departure(call: Call, session: AgentSession) -> None:
         if row["agent"] != agent and agent in model.list_awaited_names(row):
             text = model.format_departure(agent, row["title"])
             await activity.notify_sessions(call.tx, project, [row["session"]], text, call.now)
+
+
+async def announce_arrival(call: Call, agent: str) -> None:
+    """Tell who waits for this agent, or for an item or spec of it, that it has started a session."""
+    rows = [row for row in await store.list_waiting_work(call.tx, call.project) if row["agent"] != agent]
+    names = list(dict.fromkeys(name for row in rows for name in model.list_awaited_names(row)))
+    if not names:
+        return
+    targets = await store.find_awaited(call.tx, call.project, names, "")
+    awaited = {target["name"] for target in targets if target["agent"] == agent and not target["closed"]}
+    for row in rows:
+        things = [name for name in model.list_awaited_names(row) if name in awaited]
+        if things:
+            text = model.format_arrival(agent, row["title"], things)
+            await named_notices.replace_notices(
+                call.tx, call.project, [row["session"]], f"{_ARRIVAL_PREFIX}{agent}", text, call.now
+            )
+
+
+async def describe_awaited(call: Call, agent: str, wait: Row) -> str:
+    """Tell how what was waited for stands now: items that are closed, versions of specs, agents that are there or away."""
+    names = model.list_awaited_names(wait)
+    targets = await store.find_awaited(call.tx, call.project, names, agent) if names else []
+    texts = [f"{row['name']} is {row['state']}" for row in targets if row["kind"] in ("item", "spec")]
+    awaited = sorted({row["name"] for row in targets if row["kind"] == "agent"})
+    found = [await load_presence(call.tx, call.project, name, call.now) for name in awaited]
+    return "; ".join([*texts, *(presence.describe(call.now) for presence in found)])
 
 
 async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row, str]]) -> list[str]:

@@ -1,0 +1,35 @@
+"""Whether an agent is there: it has a live session, or since when it has none. Replies name it where somebody waits for,
+writes to or depends on another agent."""
+
+import msgspec
+
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.clock import format_age, iso
+from commonplace.store.database import Tx
+
+
+class AgentPresence(msgspec.Struct, frozen=True):
+    """`last_active_at` is its last call, or the end of its last session; None if it never had one."""
+
+    agent: str
+    is_live: bool
+    last_active_at: int | None
+
+    def describe(self, now: int) -> str:
+        if self.last_active_at is None:
+            return f"{self.agent} has had no session"
+        if self.is_live:
+            return f"{self.agent} is live (last call: {format_age(self.last_active_at, now)})"
+        return f"{self.agent} is offline since {iso(self.last_active_at)}"
+
+
+async def load_presence(tx: Tx, project: str, agent: str, now: int) -> AgentPresence:
+    row = await tx.one(
+        "select max(case when ended_at is null and active_at > $3 then active_at end) as live_at,"
+        " max(coalesce(ended_at, active_at)) as last_at from session where project = $1 and agent = $2",
+        project,
+        agent,
+        now - SESSION_LIVE_MICROSECONDS,
+    )
+    live_at, last_at = (row["live_at"], row["last_at"]) if row else (None, None)
+    return AgentPresence(agent, live_at is not None, live_at if live_at is not None else last_at)
