@@ -20,10 +20,7 @@ def add_rule_command(commands: Commands, with_operations: RunWithOperations) -> 
         formatter_class=RawHelp,
     )
     acts = command.add_subparsers(title="acts", metavar="ACT", dest="act")
-    parsers: list[argparse.ArgumentParser] = [
-        command,
-        acts.add_parser("list", help="list the rules (the default)"),
-    ]
+    parsers = [command, acts.add_parser("list", help="list the rules (the default)")]
     parsers += [_add_add(acts), _add_test(acts), _add_remove(acts), _add_from_denials(acts)]
     for parser in parsers:
         add_project_flags(parser)
