@@ -24,7 +24,7 @@ async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: 
         await activity.notify_sessions(
             call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now
         )
-    else:
+    elif any(row["project_has_waits"] for row in live_sessions):
         await announce_arrival(call, agent.name)
     if agent.is_pending and not agent.is_known:
         await _mail_admins(call, agent)

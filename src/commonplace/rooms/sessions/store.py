@@ -38,10 +38,14 @@ async def load_agents_by_name(
 async def list_live_sessions(
     tx: Tx, project: str, agent: str, since: int, current_session: str = ""
 ) -> Sequence[Row]:
-    """List live sessions of agents on the roster, this agent's own first, then the most recently active."""
+    """List live sessions of agents on the roster, this agent's own first, then the most recently active.
+
+    Each row tells with `project_has_waits` whether any work of the project is blocked, which saves a round trip.
+    """
     return await tx.all(
         "select session.id, session.agent, session.task, session.active_at, agent.status, agent.status_at,"
-        " agent.current_task from session join agent on agent.project = $1 and agent.name = session.agent"
+        " agent.current_task, exists (select 1 from work where work.project = $1 and work.status = 'blocked')"
+        " as project_has_waits from session join agent on agent.project = $1 and agent.name = session.agent"
         " where session.project = $1 and session.ended_at is null and session.active_at > $2 and session.id <> $5"
         " order by case when session.agent = $3 then 0 else 1 end, session.active_at desc, session.id limit $4",
         project,
