@@ -416,3 +416,13 @@ async def test_blocked_item_shows_its_reason_at_the_next_start(team: Team):
     assert "returned_to_backlog" not in await bob.end_session(summary="enough")
     [shown] = (await team.agent("bob")).started["backlog"]
     assert (shown["id"], shown["status"], shown["deferred_reason"]) == (item, "blocked", "waits for a key")
+
+
+async def test_blocked_item_keeps_whom_its_work_waits_for(team: Team):
+    bob = await team.agent("bob")
+    await team.agent("carol")
+    item = await _claim_item(team, bob)
+    await bob.update_work(title="Cart", status="blocked", blocked_by="carol", blocked_reason="no API yet")
+    await bob.update_backlog_item(item_id=item, status="blocked", deferred_reason="waits for the API")
+    [blocked] = (await bob.get_active_work())["blocked_agents"]
+    assert (blocked["waiting_for"], blocked["reason"]) == ("carol", "waits for the API")

@@ -66,9 +66,13 @@ async def link_work_to_item(tx: Tx, project: str, work_id: str, item: str, now: 
 async def block_work_of_item(
     tx: Tx, projects: Sequence[str], item: str, blocked_by: str, reason: str, now: int
 ) -> Sequence[Row]:
-    """Show the open work on a backlog item as blocked, like the item; return what changed."""
+    """Show the open work on a backlog item as blocked, like the item; return what changed.
+
+    What the work itself reported to wait for stays where the item says nothing.
+    """
     return await tx.all(
-        "update work set status = 'blocked', blocked_by = $3, blocked_reason = $4, waiting_for = '', updated_at = $5"
+        "update work set status = 'blocked', blocked_by = case when $3 = '' then blocked_by else $3 end,"
+        " blocked_reason = case when $4 = '' then blocked_reason else $4 end, updated_at = $5"
         " where project = any($1) and item = $2 and status = any($6) returning project, id, title, files",
         list(projects),
         item,
