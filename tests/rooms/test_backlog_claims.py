@@ -145,6 +145,19 @@ async def test_a_blocked_item_is_claimed_only_with_force(team: Team):
     assert forced["item_status"] == "in_progress"
 
 
+async def test_who_had_a_blocked_item_is_shown_it_at_the_next_start_and_goes_on_without_force(team: Team):
+    bob = await team.agent("bob")
+    first = (await bob.add_backlog_item(title="first", assigned_to="carol"))["id"]
+    second = (await bob.add_backlog_item(title="second"))["id"]
+    await bob.update_backlog_item(item_id=second, claim=True, depends_on=[first])
+    await bob.end_session(summary="half", handoff_notes="The rest waits.")
+    bob = await team.agent("bob")
+    [own] = [item for item in bob.started["backlog"] if item["id"] == second]
+    assert (own["was_claimed_by"], own["blocked_by"]) == ("bob", [first])
+    claimed = await bob.update_backlog_item(item_id=second, claim=True)
+    assert claimed["item_status"] == "in_progress"
+
+
 async def test_setting_an_item_in_progress_for_oneself_is_a_claim(team: Team):
     bob, carol = await team.agent("bob"), await team.agent("carol")
     item = (await bob.add_backlog_item(title="Cart"))["id"]

@@ -35,6 +35,19 @@ async def test_query_forgets_a_contradiction_whose_later_document_is_archived(te
     assert await _list_results(alice, "default pool size") == [(old, None)]
 
 
+async def test_query_forgets_a_contradiction_whose_later_document_has_expired(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "Pool size", "The default pool size is 10 connections.")
+    await alice.store(
+        title="Pool size again",
+        content="The default pool size is 25 connections.",
+        memory_type="note",
+        expires_in_days=1,
+    )
+    team.clock.advance(days=2)
+    assert await _list_results(alice, "default pool size") == [(old, None)]
+
+
 async def test_query_takes_a_document_that_was_written_anew_for_the_latest(team):
     alice = await team.agent("alice")
     document = {"title": "Pool size", "memory_type": "config"}

@@ -63,7 +63,7 @@ async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, s
             item_status=row["status"],
         )
     blocked_by = await store.list_open_dependencies(call.tx, row["project"], row["id"])
-    if blocked_by and not force:
+    if blocked_by and not force and row["was_claimed_by"] != call.agent:
         blockers = await store.load_items(call.tx, row["project"], blocked_by)
         listed = "; ".join(notices.describe_blocker(blocker) for blocker in blockers)
         waiting = (
@@ -74,7 +74,7 @@ async def require_claimable(call: Call, row: Row, *, force: bool) -> dict[str, s
         )
         raise errors.Conflict(
             f"{row['id']} is blocked by {listed}.",
-            hint=f"{waiting} Other work: memory_list_backlog(ready=true). force=true claims it only if you need not wait.",
+            hint=f"{waiting} Other work: memory_list_backlog(ready=true). force=true claims it all the same, to begin with what does not depend on it.",
             blocked_by=blocked_by,
         )
     return {"status": "in_progress", "assigned_to": call.agent}

@@ -40,7 +40,7 @@ _IS_BLOCKED = (
 _LAPSED_AT_BOOT = _CLAIM_LAPSED.format(now="$4")
 _IS_OWN_OR_READY = (
     f"(assigned_to = $2 or ((assigned_to = '' or claim_assigned = 1 and {_LAPSED_AT_BOOT})"
-    f" and (status = 'open' or {_LAPSED_AT_BOOT}) and not {_IS_BLOCKED}))"
+    f" and (status = 'open' or {_LAPSED_AT_BOOT}) and (was_claimed_by = $2 or not {_IS_BLOCKED})))"
 )
 _SELECT_OWN_OR_READY = (
     f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and {_IS_OWN_OR_READY}"
@@ -50,8 +50,8 @@ _SELECT_OPEN_NEEDS_OF_AGENT = (
     "select backlog_need.item, backlog_need.needs, 0 as closed from backlog"
     " join backlog_need on backlog_need.project = backlog.project and backlog_need.item = backlog.id"
     " join backlog as needed on needed.project = backlog.project and needed.id = backlog_need.needs"
-    " where backlog.project = $1 and backlog.assigned_to = $2 and backlog.closed = 0 and needed.closed = 0"
-    " order by needed.n limit $3"
+    " where backlog.project = $1 and (backlog.assigned_to = $2 or backlog.was_claimed_by = $2) and backlog.closed = 0"
+    " and needed.closed = 0 order by needed.n limit $3"
 )
 
 

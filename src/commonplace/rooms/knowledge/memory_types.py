@@ -11,7 +11,6 @@ from commonplace.search.query import EntryFilter
 
 _DOCUMENT_TYPES = frozenset(get_args(model.DocumentType))
 _EXCLUDES = "-"
-_TYPE_BY_OTHER_NAME = {"decision": "adr", "lesson": "learning", "snippet": "code_snippet", "note": "learning"}
 
 
 def restrict_to_types(
@@ -43,7 +42,7 @@ def restrict_to_types(
 def _resolve_word(word: str) -> str:
     sign = _EXCLUDES if word.startswith(_EXCLUDES) else ""
     name = word.removeprefix(sign)
-    return sign + _TYPE_BY_OTHER_NAME.get(name, name)
+    return sign + model.TYPE_BY_OTHER_NAME.get(name, name)
 
 
 def list_kind_names(call: Call) -> dict[str, str]:

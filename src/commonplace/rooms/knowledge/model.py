@@ -31,6 +31,8 @@ DocumentType = Literal[
     "function_ref",
     "spec",
 ]
+TYPE_BY_OTHER_NAME = {"decision": "adr", "lesson": "learning", "snippet": "code_snippet", "note": "learning"}
+"""Words that agents use for a type."""
 RequestedType = Annotated[str, Field(min_length=1, max_length=40)]
 """A kind of items or a type of documents; `memory_types.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]

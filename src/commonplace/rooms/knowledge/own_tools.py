@@ -6,7 +6,7 @@ import msgspec
 from pydantic import BeforeValidator
 
 from commonplace.arguments import InvalidValue
-from commonplace.rooms.knowledge.model import DocumentType
+from commonplace.rooms.knowledge.model import TYPE_BY_OTHER_NAME, DocumentType
 
 _ADD_TASK = 'memory_add_backlog_item(title="...", description="...")'
 _SEND_MESSAGE = 'memory_send_message(to_instance="...", message="...")'
@@ -46,14 +46,17 @@ _CALL_BY_TYPE = {
 }
 
 
-def _refuse_other_kinds(value: Any) -> Any:
-    call = _CALL_BY_KIND.get(value.strip().lower()) if isinstance(value, str) else None
-    if call is not None:
+def _resolve_type(value: Any) -> Any:
+    """The type that a word means; a kind with a tool of its own is refused."""
+    if not isinstance(value, str):
+        return value
+    word = value.strip().lower()
+    if call := _CALL_BY_KIND.get(word):
         raise InvalidValue("is not a type of documents, but has its own tool", f"Call {call}")
-    return value
+    return TYPE_BY_OTHER_NAME.get(word, value)
 
 
-StoredType = Annotated[DocumentType, BeforeValidator(_refuse_other_kinds)]
+StoredType = Annotated[DocumentType, BeforeValidator(_resolve_type)]
 
 
 def advise_own_tool(type_: str, title: str) -> str:

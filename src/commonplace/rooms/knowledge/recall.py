@@ -242,13 +242,19 @@ def _put_chat_behind(ranked: list[RecalledItem], question: Question) -> list[Rec
 
 
 async def _add_later(call: Call, ranked: list[RecalledItem], limit: int) -> list[RecalledItem]:
-    """Add what replaces one of the best, where the question did not find it: who reads the old one needs it."""
+    """Add what replaces one of the best, where the question did not find it: who reads the old one needs it.
+
+    What has expired replaces nothing.
+    """
     places = {(each.hit.project, each.hit.id) for each in ranked}
     added = list(ranked)
-    for each in ranked[:limit]:
+    for index, each in enumerate(ranked[:limit]):
         hit, later = each.hit, each.item.later
         if later and (hit.project, later) not in places:
             for item in await call.search.sources[hit.kind].load(call.tx, hit.project, [later]):
+                if item.expires_at is not None and item.expires_at <= call.now:
+                    added[index] = replace(each, item=replace(each.item, later=""))
+                    continue
                 row = {
                     **hit.row,
                     "id": later,
