@@ -333,7 +333,13 @@ async def test_start_session_shows_the_specs_and_checklists_of_the_task(team: Te
     await alice.checklist(action="check", name="cart review", item_index=0)
     await alice.checklist(action="create", name="moving", items=["pack"])
     started = (await team.agent("bob", task_description="Totals of carts")).started
-    spec = {"name": "cart-api", "version": "1.0.0", "owner": "alice", "age": "just now", "to_change": "ask alice"}
+    spec = {
+        "name": "cart-api",
+        "version": "1.0.0",
+        "owner": "alice",
+        "age": "just now",
+        "to_change": "ask alice",
+    }
     assert started["specs"] == [spec]
     assert started["checklists"] == [{"name": "cart release", "progress": "0/1"}]
     assert "specs" not in (await team.agent("carol")).started
