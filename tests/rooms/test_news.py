@@ -151,7 +151,7 @@ async def test_the_notice_of_a_decision_and_the_reply_to_its_author_name_what_it
     content = f"Refines {first}: tax, too, is whole cents."
     stored = await alice.store(title="Tax is cents", content=content, memory_type="adr")
     assert stored["refines"] == [first]
-    assert "memory_change_status" in stored["advice"]
+    assert "advice" not in stored
     (notice,) = (await bob.heartbeat())["_notice"]
     assert f'{stored["id"]} "Tax is cents", which refines {first}' in notice
 

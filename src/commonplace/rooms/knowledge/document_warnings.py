@@ -1,13 +1,35 @@
 """What a reader must know before trusting a document: its status and age, broken evidence, a text that gives orders."""
 
+from commonplace.clock import format_age
 from commonplace.quoting.marks import INSTRUCTIONS_WARNING
 from commonplace.rooms.knowledge import model, store
+from commonplace.rooms.knowledge.claims import extract_claims, find_clash
+from commonplace.rooms.knowledge.refining_words import says_refines
+from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
+_MAX_TITLE_LENGTH = 80
 
-def build_document_warning(row: Row, broken: Row | None, now: int, later: str = "") -> str | None:
+
+def build_document_warning(
+    row: Row, broken: Row | None, now: int, later: str = "", successor: Row | None = None
+) -> str | None:
+    """`successor`: the later document, of a document that is still active."""
     status = model.resolve_status(row["status"], row["expires_at"], now)
-    return model.format_warning(status, row["changed_at"], now, *list_document_doubts(row, broken, later))
+    doubts = list_document_doubts(row, broken, later)
+    refined = _name_successor(row, successor, now) if successor else ""
+    others = model.format_warning(status, row["changed_at"], now, *doubts)
+    return "; ".join(each for each in (refined, others) if each) or None
+
+
+def _name_successor(row: Row, successor: Row, now: int) -> str:
+    relation = "followed by"
+    if says_refines(successor["content"], row["id"]):
+        relation = "refined by"
+    elif find_clash(extract_claims(successor["content"]), extract_claims(row["content"])):
+        relation = "contradicted by"
+    title, age = shorten_line(successor["title"], _MAX_TITLE_LENGTH), format_age(successor["changed_at"], now)
+    return f'{relation} {successor["id"]} "{title}" ({successor["author"]}, {age}): read that first'
 
 
 def list_document_doubts(row: Row, broken: Row | None, later: str = "") -> tuple[str, ...]:

@@ -18,12 +18,14 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
     listed = await history.list_document_versions(call.tx, project, row["id"], row["version"])
     cites = await evidence.list_citations_of_document(call.tx, project, row["id"])
     broken = await evidence.find_broken_citations(call.tx, project, [row["id"]])
-    later = await find_later_documents(call.tx, project, [row["id"]])
+    last = (await find_later_documents(call.tx, project, [row["id"]])).get(row["id"], "")
+    later = "" if row["superseded_by"] else last
+    successor = await store.load_document(call.tx, project, later) if later else None
     places = {each["place"] for each in cites}
     links = {
-        "later": later.get(row["id"], "") if not row["superseded_by"] else "",
+        "later": later,
         "superseded_by": row["superseded_by"],
-        "derived_from": store.decode_texts(row["derived_from"]),
+        "derived_from": [each for each in store.decode_texts(row["derived_from"]) if each != later],
         "cites": [{"place": each["place"], "state": each["state"]} for each in cites],
         "files": [file for file in store.decode_texts(row["files"]) if file not in places],
     }
@@ -44,7 +46,7 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
         "version_count": model.count_unlisted_versions(row["version"], listed),
         "interface": model.render_interface(row),
         "links": {name: value for name, value in links.items() if value},
-        "warning": build_document_warning(row, broken.get(row["id"]), call.now, later.get(row["id"], "")),
+        "warning": build_document_warning(row, broken.get(row["id"]), call.now, last, successor),
     }
 
 

@@ -1,37 +1,63 @@
 """Which documents a later one contradicts or replaces. Written with the later document, read with every result.
 
-A link counts while the later document is active. Writing a document anew makes it the latest: its own links go.
+A link counts while the later document is active. Writing a document anew makes it the latest: its own links go,
+except to documents that say that they refine it and to those that it names without saying that it refines them.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
+from commonplace.rooms.knowledge.refining_words import says_refines
 from commonplace.store.database import Row, Tx
 
 _MAX_CHAIN = 10
-_REFINES = re.compile(
-    r"(?i)\b(?:refin\w+|supersed\w+|replac\w+|amend\w+|extend\w+|updat\w+|correct\w+|instead of|derive[sd] from)\b"
-)
 
 
 def list_refined_documents(draft_type: str, content: str, mentioned: Sequence[Row]) -> list[str]:
-    """Those of the mentioned documents that the text continues: a decision about a decision, or one that says so."""
+    """Those of the mentioned documents of the same type that the text says it continues, changes or replaces."""
+    return [row["id"] for row in mentioned if row["type"] == draft_type and says_refines(content, row["id"])]
+
+
+async def list_kept_later_documents(tx: Tx, project: str, document: str, content: str) -> list[str]:
+    """The documents that stay later than this one when it is written anew with this text."""
+    linked = await tx.all(
+        "select link.later as id, successor.content from document_link as link join document as successor"
+        " on successor.project = $1 and successor.id = link.later"
+        " where link.project = $1 and link.document = $2 order by link.later",
+        project,
+        document,
+    )
     return [
         row["id"]
-        for row in mentioned
-        if row["type"] == draft_type and (draft_type == "adr" or _says_refines(content, row["id"]))
+        for row in linked
+        if says_refines(row["content"], document)
+        or (row["id"] in content and not says_refines(content, row["id"]))
     ]
 
 
-def _says_refines(content: str, document: str) -> bool:
-    at = content.find(document)
-    return at >= 0 and _REFINES.search(content[max(0, at - 80) : at + 80]) is not None
+async def list_all_later_documents(tx: Tx, project: str, documents: Sequence[str]) -> set[str]:
+    """These and all that are later than one of them: to make one of them the earlier one would be a circle."""
+    found, further = set(documents), set(documents)
+    while further:
+        rows = await tx.all(
+            "select later from document_link where project = $1 and document = any($2)",
+            project,
+            sorted(further),
+        )
+        further = {row["later"] for row in rows} - found
+        found |= further
+    return found
 
 
 async def record_contradicted_documents(
-    tx: Tx, project: str, later: str, documents: Sequence[str], now: int
+    tx: Tx, project: str, later: str, documents: Sequence[str], kept: Sequence[str], now: int
 ) -> None:
-    await tx.queue("delete from document_link where project = $1 and document = $2", project, later)
+    """Make `later` the later one of the documents; it keeps its links to those that are `kept` later than it."""
+    await tx.queue(
+        "delete from document_link where project = $1 and document = $2 and not (later = any($3))",
+        project,
+        later,
+        list(kept),
+    )
     await tx.many(
         "insert into document_link (project, document, later, at) values ($1, $2, $3, $4)"
         " on conflict (project, document, later) do update set at = excluded.at",

@@ -153,6 +153,8 @@ class StoredItem(Reply):
     found: bool
     id: str
     title: str = ""
+    warning: str | None = None
+    """What a reader must know before trusting it, such as the later document that refines it."""
     type: str = ""
     status: str = ""
     project: str = ""
@@ -177,7 +179,6 @@ class StoredItem(Reply):
     """The number of versions, if `versions` does not list them all."""
     interface: dict[str, Any] = {}
     links: Any = {}
-    warning: str | None = None
     message: str = ""
 
 

@@ -24,7 +24,13 @@ from commonplace.rooms.knowledge.drafts import (
     measure_similarity,
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
-from commonplace.rooms.knowledge.later_documents import list_refined_documents, record_contradicted_documents
+from commonplace.rooms.knowledge.later_documents import (
+    list_all_later_documents,
+    list_kept_later_documents,
+    list_refined_documents,
+    record_contradicted_documents,
+)
+from commonplace.rooms.knowledge.refining_words import says_replaces
 from commonplace.search import index
 from commonplace.search.written_words import WrittenWords
 from commonplace.store.counters import lock_project, lock_project_at_end
@@ -62,10 +68,7 @@ async def write_document(
     known = {document_id, superseded["id"]} if superseded else {document_id}
     others = [comparison for comparison in comparisons if comparison.similar.id not in known]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
-    refined = await _list_refined(call, clean, document_id)
-    await record_contradicted_documents(
-        call.tx, call.project, document_id, [*contradicted, *refined], call.now
-    )
+    refined = await _link_documents(call, clean, document_id, contradicted, is_new=former is None)
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
@@ -79,7 +82,7 @@ async def write_document(
     if superseded and superseded["id"] != document_id:
         await lifecycle.supersede_document(call, superseded, document_id)
         receipt.superseded = superseded["id"]
-    return _add_refined(receipt, refined)
+    return _add_refined(receipt, refined, draft.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +191,24 @@ async def _announce_decision(call: Call, document_id: str, title: str, details: 
     await merge_notices(call.tx, call.project, dict.fromkeys(sessions, entry), DECISION_ID, call.now)
 
 
+async def _link_documents(
+    call: Call, clean: CleanDraft, document_id: str, contradicted: Sequence[str], *, is_new: bool
+) -> list[str]:
+    """Make this the later one of what it contradicts and refines, unless that is later already; return the refined."""
+    tx, project = call.tx, call.project
+    refined = await _list_refined(call, clean, document_id)
+    kept: list[str] = []
+    if not is_new:
+        kept = await list_kept_later_documents(tx, project, document_id, clean.draft.content)
+    following = await list_all_later_documents(tx, project, kept)
+    refined = [each for each in refined if each not in following]
+    earlier = [*(each for each in contradicted if each not in following), *refined]
+    await record_contradicted_documents(tx, project, document_id, earlier, kept, call.now)
+    return refined
+
+
 async def _list_refined(call: Call, clean: CleanDraft, document_id: str) -> list[str]:
-    """The documents that this one mentions and continues; it is the later one of each."""
+    """The documents that this one names and says that it continues."""
     ids = [each for each in clean.mentioned_ids if each != document_id]
     rows = await store.load_documents(call.tx, call.project, ids) if ids else {}
     return list_refined_documents(clean.draft.type, clean.draft.content, list(rows.values()))
@@ -304,13 +323,12 @@ def _make_receipt(
     )
 
 
-def _add_refined(receipt: model.StoreReceipt, refined: list[str]) -> model.StoreReceipt:
-    """Name what this document refines: searches show it as the later one, and the others stay active."""
+def _add_refined(receipt: model.StoreReceipt, refined: list[str], content: str) -> model.StoreReceipt:
+    """Name what this document refines; only what the text says it replaces may be meant to be retired."""
     receipt.refines = refined
-    if kept := [each for each in refined if each != receipt.superseded]:
-        receipt.advice = (
-            f"{kept[0]} stays active beside it; to retire it, {_supersede_call(kept[0], receipt.id)}"
-        )
+    replaced = (each for each in refined if each != receipt.superseded and says_replaces(content, each))
+    if kept := next(replaced, ""):
+        receipt.advice = f"{kept} stays active beside it; to retire it, {_supersede_call(kept, receipt.id)}"
     return receipt
 
 
