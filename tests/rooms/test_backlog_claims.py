@@ -274,14 +274,14 @@ async def test_report_of_completed_work_says_that_its_item_is_still_open(team: T
     assert "message" not in await bob.update_work(title="Cart", status="completed")
 
 
-async def test_a_claim_that_ends_leaves_its_work_abandoned(team: Team):
+async def test_work_of_a_claim_is_abandoned_if_it_is_taken_and_handed_over_if_its_session_ends(team: Team):
     bob, carol = await team.agent("bob"), await team.agent("carol")
     item = await _claim_item(team, bob)
     await carol.update_backlog_item(item_id=item, assigned_to="carol")
     assert await _list_work(carol) == {("bob", "Cart"): "abandoned", ("carol", "Cart"): "in_progress"}
     assert (await bob.list_backlog())["_notice"] == [f"carol took {item} from you: Cart"]
     await carol.end_session(summary="enough")
-    assert (await _list_work(bob))["carol", "Cart"] == "abandoned"
+    assert (await _list_work(bob))["carol", "Cart"] == "handed over"
 
 
 @pytest.mark.parametrize(

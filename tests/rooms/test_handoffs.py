@@ -166,7 +166,20 @@ async def test_the_unfinished_handoff_of_another_agent_is_named_before_its_last_
         await alice.end_session(summary=summary, **({"handoff_notes": notes} if notes else {}))
         team.clock.advance(minutes=1)
     others = (await team.agent("bob")).started["handoff"]["others"]
-    assert [(entry["title"], entry["unfinished"]) for entry in others] == [("Cart totals", True)]
+    assert [(entry["title"], entry["resumed"], "unfinished" in entry) for entry in others] == [
+        ("Cart totals", True, False)
+    ]
+
+
+async def test_handoff_of_another_agent_is_unfinished_until_its_agent_starts_again(team):
+    await (await team.agent("alice")).end_session(summary="Cart totals", handoff_notes="Next: tax")
+    team.clock.advance(minutes=1)
+    (left,) = (await team.agent("bob")).started["handoff"]["others"]
+    again = await team.agent("alice")
+    (resumed,) = (await team.agent("carol")).started["handoff"]["others"]
+    assert (left["unfinished"], "resumed" in left) == (True, False)
+    assert ("unfinished" in resumed, resumed["resumed"]) == (False, True)
+    assert again.started["handoff"]["unfinished"]
 
 
 async def test_a_handoff_of_another_agent_that_has_no_notes_says_so(team):

@@ -104,21 +104,61 @@ async def test_update_work_refuses_wrong_arguments_and_changes_nothing(team, arg
     assert (await alice.get_active_work())["recent_work_items"] == []
 
 
-async def test_end_session_completes_work_in_progress_and_abandons_blocked_work(team):
+async def test_end_session_hands_over_open_work_and_leaves_closed_work_as_reported(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.update_work(title="cart", status="in_progress")
     await alice.update_work(title="till", status="blocked", waiting_for_signal="api_ready")
     await alice.update_work(title="shelf", status="abandoned")
+    await alice.update_work(title="mail", status="completed")
+    await alice.update_work(title="Edits", status="in_progress", files_touched=["a.py"])
     await alice.end_session(summary="done")
     active = await bob.get_active_work()
     assert {(item["title"], item["status"]) for item in active["recent_work_items"]} == {
-        ("cart", "completed"),
-        ("till", "abandoned"),
+        ("cart", "handed over"),
+        ("till", "handed over"),
         ("shelf", "abandoned"),
+        ("mail", "completed"),
+        ("Edits", "completed"),
     }
     assert active["blocked_agents"] == []
     reply = await bob.update_work(title="api", status="completed", signals=["api_ready"])
     assert reply["unblocked"] == []
+
+
+async def test_work_that_the_next_session_resumes_is_one_piece_of_work(team):
+    bob = await team.agent("bob")
+    item = (await bob.add_backlog_item(title="Prices"))["id"]
+    for status in ("in_progress", "completed"):
+        alice = await team.agent("alice")
+        await alice.update_backlog_item(item_id=item, claim=True)
+        await alice.update_work(title=f"Prices, {status}", status="in_progress")
+        await alice.add_backlog_item(title="Cart")
+        await alice.update_work(title="Cart", status=status)
+        if status == "completed":
+            await alice.complete_backlog_item(item_id=item)
+        team.clock.advance(minutes=1)
+        await alice.end_session(summary="enough for now")
+        team.clock.advance(minutes=1)
+        shown = "handed over" if status == "in_progress" else "completed"
+        work = (await bob.get_active_work())["recent_work_items"]
+        assert sorted((entry["title"], entry["status"]) for entry in work) == [
+            ("Cart", shown),
+            (f"Prices, {status}", shown),
+        ]
+
+
+async def test_work_of_two_agents_or_items_with_one_title_is_two_pieces_of_work(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await bob.update_work(title="Cart", status="in_progress")
+    for _ in range(2):
+        item = (await alice.add_backlog_item(title="Cart"))["id"]
+        await alice.update_backlog_item(item_id=item, claim=True)
+        team.clock.advance(minutes=1)
+        await alice.end_session(summary="enough for now")
+        await bob.complete_backlog_item(item_id=item)
+        alice = await team.agent("alice")
+    work = (await bob.get_active_work())["recent_work_items"]
+    assert sorted(entry["agent"] for entry in work) == ["alice", "alice", "bob"]
 
 
 # -- overlaps -------------------------------------------------------------------------------------------------
@@ -177,6 +217,37 @@ async def test_overlap_is_with_other_sessions_of_the_project_in_the_last_day(tea
     assert await report_files(twin, "a.py") == {("a.py", "alice", "same file")}
     team.clock.advance(days=1)
     assert await report_files(twin, "a.py") == set()
+
+
+async def test_overlap_is_with_work_that_is_open_in_a_live_session(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    await report_files(alice, "a.py", title="cart")
+    await report_files(bob, 'a"b.py', "a.py", title="cart")
+    await report_files(bob, "b.py", title="tax")
+    assert await report_files(carol, "a.py", 'a"b.py', "b.py", title="mail") == {
+        ("a.py", "alice", "same file"),
+        ("a.py", "bob", "same file"),
+        ('a"b.py', "bob", "same file"),
+        ("b.py", "bob", "same file"),
+    }
+    await alice.end_session(summary="done")
+    await bob.update_work(title="cart", status="completed")
+    assert await report_files(carol, "a.py", "b.py", title="mail") == {("b.py", "bob", "same file")}
+    again = await team.agent("alice")
+    assert await report_files(again, "a.py", title="cart") == {("a.py", "carol", "same file")}
+
+
+async def test_edits_that_hooks_reported_overlap_until_the_work_of_their_session_is_closed(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await report_files(bob, "a.py", title="Edits")
+    assert await report_files(alice, "a.py") == {("a.py", "bob", "same file")}
+    await bob.update_work(title="cart", status="in_progress")
+    assert await report_files(alice, "a.py") == {("a.py", "bob", "same file")}
+    await bob.update_work(title="cart", status="completed")
+    assert await report_files(alice, "a.py") == set()
+    team.clock.advance(minutes=1)
+    await report_files(bob, "a.py", title="Edits")
+    assert await report_files(alice, "a.py") == {("a.py", "bob", "same file")}
 
 
 async def test_overlaps_are_found_among_many_files_and_bounded(team):
@@ -400,6 +471,7 @@ async def test_update_work_of_a_session_with_one_claim_is_about_it_under_any_tit
         "status": "updated",
         "was_titled": "Cart loses items on reload",
         "item": item,
+        "message": f"Taken as a report on {item}, your only open claim.",
     }
     assert {claimed["work_id"], first["id"], second["id"]} == {first["id"]}
     work = (await bob.get_active_work())["recent_work_items"]
@@ -427,14 +499,19 @@ async def test_update_work_about_the_same_subject_as_the_only_open_work_is_about
     assert other["id"] != first["id"]
 
 
-async def test_update_work_reports_the_end_of_an_item_that_was_just_completed(team):
+@pytest.mark.parametrize("status", ["in_progress", "completed"])
+async def test_update_work_never_renames_work_that_is_finished(team, status):
     alice = await team.agent("alice")
     item = (await alice.add_backlog_item(title="Coupon rounding"))["id"]
     claimed = await alice.update_backlog_item(item_id=item, claim=True)
     await alice.complete_backlog_item(item_id=item)
-    report = await alice.update_work(title="Coupons are done", status="completed", signals=["coupons"])
-    assert (report["id"], report["unblocked"]) == (claimed["work_id"], [])
-    assert len((await alice.get_active_work())["recent_work_items"]) == 1
+    report = await alice.update_work(title="Coupon mails", status=status)
+    assert without_id(report) == {"status": "updated", "first_report": True}
+    work = (await alice.get_active_work())["recent_work_items"]
+    assert {entry["id"]: (entry["title"], entry["status"]) for entry in work} == {
+        claimed["work_id"]: ("Coupon rounding", "completed"),
+        report["id"]: ("Coupon mails", status),
+    }
 
 
 async def test_notice_of_a_wait_names_everything_that_ends_it(team):

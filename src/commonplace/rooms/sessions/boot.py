@@ -60,13 +60,14 @@ async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
     rows = await recent_documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_HANDOFFS_READ
     )
-    open_ids = {row["id"] for row in await list_open_handoffs(call.tx, start.project, call.now)}
+    open_rows = await list_open_handoffs(call.tx, start.project, call.now)
+    resumed_by_id = {row["id"]: bool(row["is_resumed"]) for row in open_rows}
     latest: dict[str, Row] = {}
-    for row in sorted(rows, key=lambda row: row["id"] not in open_ids):
+    for row in sorted(rows, key=lambda row: row["id"] not in resumed_by_id):
         if row["author"] != start.agent and row["id"] != own.get("id"):
             latest.setdefault(row["author"], row)
     others = [
-        _render_handoff_title(row, call.now, is_unfinished=row["id"] in open_ids)
+        _render_handoff_title(row, call.now, resumed_by_id.get(row["id"]))
         for row in [*latest.values()][:_MAX_OTHER_HANDOFFS]
     ]
     return own | ({"others": others} if others else {})
@@ -88,7 +89,8 @@ def _render_handoff(start: StartingSession, row: Row, now: int) -> dict[str, Any
     return fields | {name: value for name, value in optional.items() if value}
 
 
-def _render_handoff_title(row: Row, now: int, *, is_unfinished: bool) -> dict[str, Any]:
+def _render_handoff_title(row: Row, now: int, is_resumed: bool | None) -> dict[str, Any]:
+    """`is_resumed` is None for a handoff that left nothing open."""
     fields = {
         "id": row["id"],
         "agent": row["author"],
@@ -97,7 +99,8 @@ def _render_handoff_title(row: Row, now: int, *, is_unfinished: bool) -> dict[st
     }
     optional = {
         "notes": "" if row["content"].strip() != row["title"] else _NO_NOTES,
-        "unfinished": is_unfinished,
+        "unfinished": is_resumed is False,
+        "resumed": bool(is_resumed),
         "warning": warn_of_instructions(row),
     }
     return fields | {name: value for name, value in optional.items() if value}

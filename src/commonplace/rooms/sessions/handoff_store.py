@@ -38,10 +38,12 @@ async def find_automatic_handoff(tx: Tx, project: str, session: str) -> str:
 
 
 async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
-    """List open handoffs whose document is active, newest first."""
+    """List open handoffs whose document is active, newest first; `is_resumed` if their agent has worked since."""
     return await tx.all(
         "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, handoff.automatic, document.title,"
-        " document.content, document.author, document.files, document.flags, document.created_at from handoff"
+        " document.content, document.author, document.files, document.flags, document.created_at,"
+        " exists (select 1 from session where session.project = $1 and session.agent = handoff.agent"
+        "  and session.started_at > handoff.created_at) as is_resumed from handoff"
         " join document on document.project = $1 and document.id = handoff.id"
         " where handoff.project = $1 and handoff.status = 'open' and document.status = 'active'"
         " and (document.expires_at is null or document.expires_at > $2)"

@@ -17,6 +17,8 @@ from commonplace.store.database import Row
 
 OVERLAP_HOURS = 24
 OPEN_STATUSES = ("in_progress", "blocked")
+HANDED_OVER = "handed over"
+"""The status of work that was open when its session ended; nobody reports it."""
 EDITS_TITLE = "Edits"
 """The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
@@ -194,23 +196,19 @@ class WorkChange:
         )
 
 
-def choose_reported_work(rows: Sequence[Row], title: str, status: WorkStatus) -> Row | None:
+def choose_reported_work(rows: Sequence[Row], title: str) -> Row | None:
     """Choose the work that a report under a new title is about, from what the session works on, the newest first.
 
-    A session with one open claim works on that. Other work is meant if the titles have a subject in common; what was
-    closed just before, with its backlog item, may still be reported as closed.
+    A session with one open claim works on that. Other work is meant if the titles have a subject in common. Work that
+    is closed keeps its title: the report begins new work.
     """
     open_rows = [row for row in rows if row["status"] in OPEN_STATUSES]
     claimed = [row for row in open_rows if row["item"]]
     if len(claimed) == 1:
         return claimed[0]
-    candidates = open_rows
-    if not open_rows and status not in OPEN_STATUSES:
-        candidates = [row for row in rows if row["item"]][:1]
-    words = list_topic_words(title)
-    if len(candidates) != 1 or not words & list_topic_words(candidates[0]["title"]):
+    if len(open_rows) != 1 or not list_topic_words(title) & list_topic_words(open_rows[0]["title"]):
         return None
-    return candidates[0]
+    return open_rows[0]
 
 
 def choose_work_of_claim(rows: Sequence[Row], item: str, title: str) -> Row | None:

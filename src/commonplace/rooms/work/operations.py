@@ -19,6 +19,7 @@ from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
 from commonplace.rooms.work.model import (
     EDITS_TITLE,
     MAX_OVERLAPS,
+    OPEN_STATUSES,
     OVERLAP_HOURS,
     ActiveWork,
     FileOverlap,
@@ -71,7 +72,7 @@ async def update_work(
     if token is not None:
         await require_current_tokens(call, token, touched)
     change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
-    before = await _find_reported_work(call, title, status)
+    before = await _find_reported_work(call, title)
     columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     if title != EDITS_TITLE:
@@ -97,15 +98,17 @@ async def update_work(
         unblocked=await _send_signals(call, signal_names, signal_details),
         notified=list(wait.notified),
         sent_before=sent_before,
-        message=wait.message or await _remind_of_item(call, before, status),
+        message=wait.message or await _remind_of_item(call, before, title, status),
     )
 
 
-async def _remind_of_item(call: Call, before: Row | None, status: WorkStatus) -> str:
-    """A report does not close the backlog item of the work: its agent is told how."""
-    if before is None or not before["item"] or status not in ("completed", "abandoned"):
+async def _remind_of_item(call: Call, before: Row | None, title: str, status: WorkStatus) -> str:
+    """Name the backlog item that the report was taken to be about. A report does not close it: its agent is told how."""
+    if before is None or not before["item"]:
         return ""
     item, session = before["item"], call.own_session
+    if status in OPEN_STATUSES:
+        return f"Taken as a report on {item}, your only open claim." if before["title"] != title else ""
     if not await item_store.is_item_open(call.tx, session.project, item, session.agent):
         return ""
     close = f"memory_complete_backlog_item(item_id='{item}')"
@@ -129,13 +132,13 @@ async def get_active_work(
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
-async def _find_reported_work(call: Call, title: str, status: WorkStatus) -> Row | None:
+async def _find_reported_work(call: Call, title: str) -> Row | None:
     """Find the work that a report is about: of this title, else the session's only claim or a piece of the same task."""
     session = call.own_session
     before = await store.find_work_item(call.tx, session, title)
     if before is not None or title == EDITS_TITLE:
         return before
-    work = choose_reported_work(await store.list_work_of_session(call.tx, session), title, status)
+    work = choose_reported_work(await store.list_work_of_session(call.tx, session), title)
     if work is None or await item_store.names_other_item(call.tx, session.project, title, work["item"]):
         return None
     before = await store.find_work_item(call.tx, session, work["title"])
@@ -151,7 +154,7 @@ async def _record_files_and_find_overlaps(call: Call, touched: Sequence[str]) ->
     if not touched:
         return []
     session = call.own_session
-    rows = await store.list_files_touched_nearby(call.tx, session, touched, call.now - OVERLAP_HOURS * HOUR)
+    rows = await store.list_files_touched_nearby(call.tx, session, touched, call.now)
     await store.record_touched_files(call.tx, session, touched, call.now)
     ignore_case = await project_ignores_case(call.tx, call.project)
     locked = await _find_files_locked_by_others(call, touched, ignore_case)

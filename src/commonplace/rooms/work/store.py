@@ -4,9 +4,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
-from commonplace.clock import DAY
+from commonplace.clock import DAY, HOUR
 from commonplace.rooms.locks import prefixes
-from commonplace.rooms.work.model import EDITS_TITLE, OPEN_STATUSES
+from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES, OVERLAP_HOURS
 from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
@@ -124,9 +124,9 @@ async def withdraw_wait_notices(tx: Tx, project: str, work_ids: Sequence[str]) -
 
 
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
-    """Close the items of a session that ends: in progress becomes completed, blocked becomes abandoned.
+    """Hand over what is open when its session ends; also the work of claims that this end gave back.
 
-    What it was blocked on stays, for the next session of its agent.
+    What it was blocked on stays, for the next session of its agent. Edits that hooks report are no task: they are done.
     """
     await tx.queue(
         "delete from notice where project = $1 and id in"
@@ -136,12 +136,15 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
         WAIT_NOTICE_PREFIX,
     )
     await tx.queue(
-        "update work set status = case when status = 'blocked' then 'abandoned' else 'completed' end,"
-        " updated_at = $3 where project = $1 and session = $2 and status = any($4)",
+        "update work set status = case when title = $5 then 'completed' else $6 end, updated_at = $3"
+        " where project = $1 and session = $2"
+        " and (status = any($4) or status = 'abandoned' and item <> '' and updated_at = $3)",
         project,
         session,
         now,
         OPEN_STATUSES,
+        EDITS_TITLE,
+        HANDED_OVER,
     )
 
 
@@ -158,20 +161,36 @@ async def record_touched_files(tx: Tx, session: AgentSession, paths: Sequence[st
     )
 
 
+_IS_IN_OPEN_WORK = (
+    "exists (select 1 from work join session on session.project = $1 and session.id = work.session"
+    " and session.ended_at is null and session.active_at > $3"
+    " where work.project = $1 and work.session = touched.session and work.status = any($5)"
+    """ and replace(work.files, '"' || replace(replace(touched.path, '\\', '\\\\'), '"', '\\"') || '"', '') <> work.files"""
+    " and (work.title <> $6 or not exists (select 1 from work as named where named.project = $1"
+    "  and named.session = touched.session and named.title <> $6 and named.updated_at >= touched.at"
+    "  and not named.status = any($5)) or exists (select 1 from work as named where named.project = $1"
+    "  and named.session = touched.session and named.title <> $6 and named.status = any($5))))"
+)
+"""Edits that hooks report are in open work until the work that the session reports by name is all closed."""
+
+
 async def list_files_touched_nearby(
-    tx: Tx, session: AgentSession, paths: Sequence[str], since: int
+    tx: Tx, session: AgentSession, paths: Sequence[str], now: int
 ) -> list[Row]:
-    """List what other sessions touched at, above or below these paths, newest first."""
+    """List what other live sessions touched at, above or below these paths and have in open work, newest first."""
     path_prefixes = [prefixes.prefix_of_literal(path) for path in paths]
     row_by_key: dict[tuple[str, str], Row] = {}
-    for condition, values in prefixes.prefix_conditions("prefix", 5, path_prefixes, path_prefixes):
+    for condition, values in prefixes.prefix_conditions("prefix", 7, path_prefixes, path_prefixes):
         rows = await tx.all(
             "select path, session, prefix, agent, at from touched"
-            f" where project = $1 and session <> $2 and at > $3 and {condition} order by at desc, path limit $4",
+            f" where project = $1 and session <> $2 and at > $3 and {condition} and {_IS_IN_OPEN_WORK}"
+            " order by at desc, path limit $4",
             session.project,
             session.id,
-            since,
+            now - OVERLAP_HOURS * HOUR,
             _MAX_OVERLAP_ROWS,
+            OPEN_STATUSES,
+            EDITS_TITLE,
             *values,
         )
         row_by_key |= {(row["path"], row["session"]): row for row in rows}
@@ -233,7 +252,7 @@ async def list_waits_left(tx: Tx, project: str, agent: str, since: int, limit: i
     """
     return await tx.all(
         "select title, item, blocked_by, blocked_reason, waiting_for, updated_at from work where project = $1"
-        " and agent = $2 and status = 'abandoned' and (blocked_by <> '' or blocked_reason <> '' or waiting_for <> '')"
+        " and agent = $2 and status = any($5) and (blocked_by <> '' or blocked_reason <> '' or waiting_for <> '')"
         " and updated_at > $3 and not exists (select 1 from work as later where later.project = $1"
         "  and later.agent = $2 and later.created_at > work.created_at"
         "  and (later.title = work.title or later.item <> '' and later.item = work.item))"
@@ -244,6 +263,7 @@ async def list_waits_left(tx: Tx, project: str, agent: str, since: int, limit: i
         agent,
         since,
         limit,
+        (HANDED_OVER, "abandoned"),
     )
 
 
@@ -299,9 +319,15 @@ async def list_work_in_progress(tx: Tx, project: str, sessions: Sequence[str]) -
 async def list_work_items(
     tx: Tx, project: str, since: int, limit: int, agent: str | None = None
 ) -> Sequence[Row]:
+    """List the latest state of each piece of work: of an agent and backlog item, or else of an agent and title."""
     return await tx.all(
         "select id, title, agent, status, files, notes, updated_at from work where project = $1"
         " and updated_at > $2 and (cast($4 as text) is null or agent = $4)"
+        " and not exists (select 1 from work as later where later.project = $1 and later.agent = work.agent"
+        "  and later.updated_at >= work.updated_at and later.id <> work.id and (later.updated_at > work.updated_at"
+        "  or later.created_at > work.created_at or later.created_at = work.created_at and later.id < work.id)"
+        "  and (later.item = work.item or later.item = '' or work.item = '')"
+        "  and (later.title = work.title or later.item <> '' and later.item = work.item))"
         " order by updated_at desc, id limit $3",
         project,
         since,
