@@ -19,6 +19,7 @@ _ID = "doc_6ebf8b0909ea"
         "Orders leave at noon instead of the time in {}.",
         "Builds on {}: rounded half up.",
         "The rule of {} is corrected here.",
+        "A correction of {}: Saturday counts.",
     ],
 )
 def test_a_text_says_that_it_refines(text):
@@ -35,6 +36,8 @@ def test_a_text_says_that_it_refines(text):
         "Prices changed per {}.",
         "This changes only the label; {} holds.",
         "For changed orders {} still applies.",
+        "Orders changed after payment follow {}.",
+        "Price changes are listed in {}.",
         "This does not replace {}.",
         "It changes nothing in {}.",
         "Superseded by {}.",

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 _MAX_CHARACTERS_BETWEEN = 80
-_REPLACES = r"(?:replac|supersed)(?:es?|ed|ing)|instead of"
+# Without participles: "changed orders" are no change of a document.
+_REPLACES = r"(?:replac|supersed)(?:es?|ing)|replacement (?:of|for)|instead of"
 _REFINES = (
-    r"(?:refin|continu|chang|updat)(?:es?|ed|ing)|(?:amend|correct|extend)(?:s|ed|ing)|(?:amend|extend)"
-    r"|(?:builds?|built|building) on|derive[sd]? from"
+    r"(?:refin|continu|chang|updat)(?:es?|ing)|(?:amend|correct|extend)(?:s|ing)|amend|extend"
+    r"|(?:refinement|correction|amendment|continuation) (?:of|to)|builds? on|derive[sd]? from"
 )
 _SAYS_REPLACES = re.compile(rf"(?i)\b(?:{_REPLACES})\b")
 _SAYS_REFINES = re.compile(rf"(?i)\b(?:{_REPLACES}|{_REFINES})\b")
