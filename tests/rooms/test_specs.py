@@ -331,14 +331,14 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     assert changed["notified"] == ["frontend", "reviewer"]
     assert (await frontend.list_backlog())["_notice"] == [
         (
-            'backend changed spec cart-api to 2.0.0 (you read 1.0.0, breaking): +1 -1 lines: "GET /v2/cart".'
-            " memory_get_spec shows what changed."
+            'backend changed spec cart-api to 2.0.0 (you read 1.0.0, breaking): +1 -1 lines: removed "GET /cart",'
+            ' added "GET /v2/cart". memory_get_spec shows what changed.'
         )
     ]
     assert "_notice" not in await frontend.list_backlog()
     assert (
         "backend changed spec cart-api from 1.0.0 to 2.0.0, which may break what relies on it"
-        ' (+1 -1 lines: "GET /v2/cart"): read it with memory_get_spec.'
+        ' (+1 -1 lines: removed "GET /cart", added "GET /v2/cart"): read it with memory_get_spec.'
         in (await reviewer.list_backlog())["_notice"]
     )
     assert "_notice" not in await backend.list_backlog()
@@ -377,7 +377,8 @@ async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read
         ("x\ny\n" * 5000 + "v", "y\nx\n" * 5000 + "w", "- v\n+ w"),
         ("x\ny\n" * 5000, "y\nx\n" * 5000, "Lines changed their places."),
         ("a\n" + "x\ny\n" * 5000 + "v", "b\n" + "x\ny\n" * 4000 + "w", "- a\n- v\n+ b\n+ w\n… 2000 more"),
-        ("old\n" * 5000, "new\n" * 5000, "… 9750 more changed lines"),
+        ("old\n" * 5000, "new\n" * 5000, "mostly rewritten: read content"),
+        ("kept\n" * 2100 + "old\n" * 2000, "kept\n" * 2100 + "new\n" * 2000, "… 3750 more changed lines"),
         ("x\ny\n" * 35 + "v", "y\nx\n" * 35 + "w", "- x\n- v\n+ x\n+ w"),
     ],
     ids=[
@@ -387,6 +388,7 @@ async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read
         "other order",
         "fewer of the same",
         "all of it",
+        "less than half of it",
         "few kinds of lines",
     ],
 )
@@ -398,6 +400,61 @@ async def test_get_spec_keeps_what_changed_short(team, old, new, shown):
     changes = (await frontend.get_spec(name="cart-api"))["changes"]
     assert shown in changes
     assert len(changes) <= 1600
+
+
+def _write_keys(word):
+    return "\n".join(f"- key{number}: {word}" for number in range(6))
+
+
+async def test_get_spec_of_a_text_that_is_mostly_new_names_the_keys_that_changed(team):
+    backend, frontend = await team.agent("backend"), await team.agent("frontend")
+    old, new = (
+        {"type": "object", "properties": {"items": {"type": kind}, name: {}, "total": {}}}
+        for kind, name in (("integer", "day"), ("array", "date"))
+    )
+    await backend.define_spec(name="cart-api", content=_write_keys("int"), json_schema=old)
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content=_write_keys("str"), json_schema=new)
+    changes = (await frontend.get_spec(name="cart-api"))["changes"]
+    assert changes == "mostly rewritten: read content\njson_schema: -day, +date, ~items"
+    await backend.define_spec(name="cart-api", content=_write_keys("float"))
+    assert (await frontend.get_spec(name="cart-api"))["changes"] == "mostly rewritten: read content"
+    await backend.define_spec(name="cart-api", content=_write_keys("int"), json_schema={"type": "array"})
+    changes = (await frontend.get_spec(name="cart-api"))["changes"]
+    assert changes == "mostly rewritten: read content\njson_schema: -items, -date, -total"
+
+
+async def test_the_notice_of_a_version_quotes_what_is_gone_before_what_is_new(team):
+    backend, frontend = await team.agent("backend"), await team.agent("frontend")
+    example = f"Example: {{{'1, ' * 60}%s}}\n%s"
+    old = "- items: int\n- voucher: str\n- total: int\n" + example % ('"voucher"', "In 2.1.0: more codes")
+    new = "- items: int\n- total: int\n" + example % ('"codes"', "In 3.0.0: no voucher")
+    await backend.define_spec(name="cart-api", content=old)
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content=new, version="2.0.0")
+    (notice,) = (await frontend.list_backlog())["_notice"]
+    assert '+2 -3 lines: removed "- voucher: str", added "In 3.0.0: no voucher".' in notice
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content=f"{new}\n}}\n- tax: int")
+    (notice,) = (await frontend.list_backlog())["_notice"]
+    assert '+2 -0 lines: added "- tax: int".' in notice
+
+
+async def test_the_notice_of_a_version_quotes_a_long_line_where_it_differs(team):
+    backend, frontend = await team.agent("backend"), await team.agent("frontend")
+    line = f"GET /cart -> {'many ' * 12}keys, paid_at: %s"
+    await backend.define_spec(name="cart-api", content=line % "day")
+    await frontend.get_spec(name="cart-api")
+    await backend.define_spec(name="cart-api", content=line % "time")
+    (notice,) = (await frontend.list_backlog())["_notice"]
+    assert 'removed "…many keys, paid_at: day", added "…many keys, paid_at: time"' in notice
+
+
+async def test_get_spec_of_an_unknown_name_says_what_whoever_is_to_write_it_calls(team):
+    alice = await team.agent("alice")
+    with pytest.raises(errors.NotFound) as refused:
+        await alice.get_spec(name="cart-api")
+    assert "if it is yours to write: memory_define_spec" in refused.value.hint
 
 
 async def test_minor_version_is_told_to_its_readers_only(team):

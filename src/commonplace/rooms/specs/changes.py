@@ -6,11 +6,11 @@ Texts are compared within bounds, because a spec may have thousands of lines and
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from commonplace.shortening import shorten_line
+from commonplace.shortening import ELLIPSIS, shorten_line
 from commonplace.store.database import Row
 
 _MAX_DIFF_CHARACTERS = 1500
@@ -24,6 +24,10 @@ _MAX_LINE_CHARACTERS = 160
 _MAX_NOTICE_LINE_CHARACTERS = 60
 _CONTEXT_CHARACTERS = 40
 _NO_SCHEMA = "{}"
+# So few changed lines are always shown, even if they are the whole text.
+_MAX_SMALL_DIFF_LINES = 8
+_MAX_KEYS_NAMED = 20
+_REWRITTEN = "mostly rewritten: read content"
 
 
 class LineChanges(NamedTuple):
@@ -35,8 +39,14 @@ class LineChanges(NamedTuple):
 
 
 def render_spec_changes(old: Row, new: Row) -> str:
-    """Return the removed (`-`) and added (`+`) lines of content and schema, cut to what a reply may hold."""
-    changes = _list_changes(old, new)
+    """Return the removed (`-`) and added (`+`) lines of content and schema, cut to what a reply may hold.
+
+    Of a text that is mostly new they would only repeat the old one: then return the keys of the schema that changed.
+    """
+    text = _compare_content(old, new)
+    if _is_rewrite(text, old, new):
+        return "\n".join([_REWRITTEN, *_name_changed_keys(old, new)])
+    changes = _add_schema_changes(text, old, new)
     shown: list[str] = []
     remaining = _MAX_DIFF_CHARACTERS
     for line in changes.lines:
@@ -54,17 +64,69 @@ def render_spec_changes(old: Row, new: Row) -> str:
 
 
 def summarize_spec_changes(old: Row, new: Row) -> str:
-    """Return the numbers of added and removed lines, and the first added one, or the first removed one."""
-    changes = _list_changes(old, new)
+    """Return the numbers of added and removed lines, then the first removed one, which may break its reader, and the
+    first added one."""
+    changes = _add_schema_changes(_compare_content(old, new), old, new)
     added = [line for line in changes.lines if line[:2] == "+ "]
     removed = [line for line in changes.lines if line[:2] == "- "]
-    first = next((line[2:] for line in (*added, *removed) if line[2:].strip()), "")
     count = f"+{len(added) + changes.more_added} -{len(removed) + changes.more_removed} lines"
-    return f'{count}: "{shorten_line(first, _MAX_NOTICE_LINE_CHARACTERS)}"' if first else count
+    lines = _skip_common_start(_pick_line(removed), _pick_line(added))
+    quoted = [
+        f'{what} "{shorten_line(line, _MAX_NOTICE_LINE_CHARACTERS)}"'
+        for what, line in zip(("removed", "added"), lines, strict=True)
+        if line
+    ]
+    return f"{count}: {', '.join(quoted)}" if quoted else count
 
 
-def _list_changes(old: Row, new: Row) -> LineChanges:
-    text = _compare_lines(old["content"].splitlines(), new["content"].splitlines())
+def _skip_common_start(old: str, new: str) -> tuple[str, str]:
+    """Begin both lines a little before what differs, if that is too far from their beginning to be quoted."""
+    same = _count_common_items(old, new)
+    if old == new or same < _MAX_NOTICE_LINE_CHARACTERS - _CONTEXT_CHARACTERS // 2:
+        return old, new
+    first = same - _CONTEXT_CHARACTERS // 2
+    return _cut_middle(old, first, 0), _cut_middle(new, first, 0)
+
+
+def _pick_line(marked: Sequence[str]) -> str:
+    """The first line that says something; one that is shown from its beginning, if there is one."""
+    lines = [line[2:] for line in marked if any(map(str.isalnum, line))]
+    return next((line for line in lines if not line.startswith(ELLIPSIS)), lines[0] if lines else "")
+
+
+def _is_rewrite(text: LineChanges, old: Row, new: Row) -> bool:
+    removed = sum(line.startswith("- ") for line in text.lines) + text.more_removed
+    added = sum(line.startswith("+ ") for line in text.lines) + text.more_added
+    is_most = 2 * removed > len(old["content"].splitlines()) and 2 * added > len(new["content"].splitlines())
+    return is_most and removed + added > _MAX_SMALL_DIFF_LINES
+
+
+def _name_changed_keys(old: Row, new: Row) -> list[str]:
+    """Return one line with the keys of the schema that were removed (`-`), added (`+`) or changed (`~`), if any were."""
+    if old["json_schema"] == new["json_schema"]:
+        return []
+    before, after = _load_schema_keys(old), _load_schema_keys(new)
+    keys = [
+        *(f"-{key}" for key in before if key not in after),
+        *(f"+{key}" for key in after if key not in before),
+        *(f"~{key}" for key in before if key in after and before[key] != after[key]),
+    ]
+    named = [shorten_line(key, _MAX_NOTICE_LINE_CHARACTERS) for key in keys[:_MAX_KEYS_NAMED]]
+    more = f" and {len(keys) - len(named)} more" if len(keys) > len(named) else ""
+    return [f"json_schema: {', '.join(named)}{more}" if named else "json_schema changed"]
+
+
+def _load_schema_keys(version: Row) -> dict[str, Any]:
+    """The properties at the top of the schema."""
+    properties: dict[str, Any] = msgspec.json.decode(version["json_schema"]).get("properties", {})
+    return properties
+
+
+def _compare_content(old: Row, new: Row) -> LineChanges:
+    return _compare_lines(old["content"].splitlines(), new["content"].splitlines())
+
+
+def _add_schema_changes(text: LineChanges, old: Row, new: Row) -> LineChanges:
     schema = _compare_lines(_list_schema_lines(old), _list_schema_lines(new))
     if not schema.lines:
         return text

@@ -61,7 +61,7 @@ class Spec(Reply):
     you_read: str = ""
     """The earlier version that this agent read last."""
     changes: str = ""
-    """The lines that were removed (-) and added (+) since that version."""
+    """The lines that were removed (-) and added (+) since that version, or that most of the text is new."""
     tags: list[str] = []
     json_schema: dict[str, Any] = {}
 

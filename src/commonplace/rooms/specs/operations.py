@@ -20,8 +20,9 @@ from commonplace.suggestions import find_close_name
 
 _MAX_NAMES_COMPARED = 500
 _NOT_PUBLISHED = (
-    "Nobody has published it yet: you are told when somebody does. memory_list_specs has those that exist; to show that"
-    " you wait, call memory_update_work(status='blocked', blocked_by=<this name>)."
+    "Nobody has published it yet: you are told when somebody does; if it is yours to write: memory_define_spec."
+    " memory_list_specs has those that exist; to show that you wait, call memory_update_work(status='blocked',"
+    " blocked_by=<this name>)."
 )
 
 
