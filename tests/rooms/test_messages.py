@@ -739,6 +739,7 @@ async def test_send_message_to_all_reaches_who_is_alive_or_comes_back_and_no_dea
     await bob.heartbeat()
     sent = await alice.send_message(to_instance="*", message="freeze")
     assert (sent["recipients"], sent["not_addressed"]) == (3, 2)
+    assert sent["not_addressed_names"] == ["crashed (offline)", "gone (offline)"]
     recipients = (await alice.get_by_id(doc_id=sent["message_id"]))["links"]["recipients"]
     assert [recipient["agent"] for recipient in recipients] == ["bob", "claude", "dora"]
     assert (await alice.send_message(to_instance="gone", message="you"))["recipients"] == 1

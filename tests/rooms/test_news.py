@@ -1,5 +1,9 @@
 """News of blackboards and decisions: one line, once, with the id to open, for those whom it concerns."""
 
+import pytest
+
+from commonplace import errors
+
 
 async def _use(agent, tool, **arguments):
     return await agent.call(tool, agent_session=agent.session_id, **arguments)
@@ -71,6 +75,21 @@ async def test_posts_that_cross_with_mine_come_back_whole_with_mine_and_are_read
     await _use(bob, "add_message", session_id=board, content="No: cents.")
     (notice,) = (await alice.heartbeat())["_notice"]
     assert notice.endswith("after=3)")
+
+
+async def test_post_that_says_what_was_read_is_refused_if_others_posted_since(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    with pytest.raises(errors.Conflict) as refused:
+        await _use(alice, "add_message", session_id=board, content="Use euros.", after=0)
+    assert refused.value.details["unread"] == [{"sequence": 1, "sender": "bob", "excerpt": "Use cents."}]
+    page = await _use(alice, "get_context", session_id=board)
+    assert [message["content"] for message in page["messages"]] == ["Use cents."]
+    posted = await _use(alice, "add_message", session_id=board, content="Cents.", after=page["next_after"])
+    assert (posted["sequence"], "unread" in posted) == (2, False)
+    await _use(bob, "add_private_note", session_id=board, content="At last.")
+    await _use(alice, "add_message", session_id=board, content="Tax last.", after=page["next_after"])
 
 
 async def test_posts_that_come_back_cut_stay_unread(team):
@@ -194,6 +213,14 @@ async def test_the_end_of_a_session_names_unread_posts_and_open_questions(team):
     assert ended["open_questions"] == [f"{asked['request_id']} Ship it?"]
 
 
+async def test_the_end_of_a_session_does_not_name_posts_of_a_closed_blackboard(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    board = await _open_blackboard(alice)
+    await _use(bob, "add_message", session_id=board, content="Use cents.")
+    await _use(bob, "close_session", session_id=board)
+    assert "unread_posts" not in await alice.end_session(summary="done")
+
+
 async def test_posts_that_were_not_read_are_named_at_the_next_start_until_they_are(team):
     ann, ben = await team.agent("ann"), await team.agent("ben")
     board = (await ann.create_session(purpose="vouchers"))["session_id"]
@@ -237,7 +264,7 @@ async def test_a_spec_that_a_reply_shows_is_not_told_beside_it(team):
     await alice.define_spec(name="pricing", version="2.0.0", content="GET /price: amount")
     await alice.define_spec(name="pricing", version="3.0.0", content="GET /price: amount, currency")
     (notice,) = (await bob.get_spec(name="pricing", version="1.0.0"))["_notice"]
-    assert '3.0.0 (you read 1.0.0, breaking): +1 -1 lines: "GET /price: amount, currency"' in notice
+    assert '3.0.0 (you read 1.0.0, breaking): +1 -1 lines: removed "GET /price: cents", added' in notice
     await alice.define_spec(name="pricing", version="4.0.0", content="GET /prices")
     assert "_notice" not in await bob.get_spec(name="pricing")
     (notice,) = (await carol.heartbeat())["_notice"]

@@ -45,9 +45,10 @@ async def add_message(
     parent_message_id: model.BlackboardMessageId | None = None,
     idempotency_key: model.MessageIdempotencyKey | None = None,  # noqa: ARG001 - `idempotency.py` takes it
     agent_id: AgentId | None = None,
+    after: model.AfterSequence | None = None,
 ) -> model.AddedMessage:
     """Post on a blackboard: add a message, comment in shared discussion. private: only you; agent_only: own
-    type; admin_only: admins."""
+    type; admin_only: admins. after (last sequence read): refused if others posted since."""
     reader = await identify_reader(call, agent_id, sender)
     row = await load_visible_session(call, session_id)
     parent = await load_message(call, row, reader, parent_message_id) if parent_message_id else None
@@ -55,6 +56,7 @@ async def add_message(
     return await _add_drafted_message(
         call,
         replace(draft, message_type=message_type, parent=parent["id"] if parent else ""),
+        after,
     )
 
 
@@ -96,7 +98,9 @@ def _draft_message(
     )
 
 
-async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> model.AddedMessage:
+async def _add_drafted_message(
+    call: Call, draft: store.BlackboardDraft, after: int | None = None
+) -> model.AddedMessage:
     idle_since = model.idle_cutoff(call.now, call.settings)
     sequence = await store.allocate_sequence(call.tx, draft.project, draft.session, idle_since, call.now)
     if sequence is None:
@@ -104,6 +108,8 @@ async def _add_drafted_message(call: Call, draft: store.BlackboardDraft) -> mode
             f"{draft.session} is closed and takes no new messages.",
             hint="Create a new blackboard with create_session and post there.",
         )
+    if after is not None:  # nobody else posts there until commit, because the sequence is taken
+        await readers.require_all_read(call, draft, after)
     await store.insert_message(call.tx, draft, sequence)
     await search.index_message(call.tx, draft)
     # A reply that not everyone may see must not change a count that everyone sees.

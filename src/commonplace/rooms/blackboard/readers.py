@@ -7,7 +7,9 @@ there are.
 
 from collections.abc import Sequence
 
-from commonplace import activity, named_notices
+import msgspec
+
+from commonplace import activity, errors, named_notices
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
 from commonplace.notice import POST_PREFIX, post_entry
@@ -89,15 +91,35 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
         *(draft.project, draft.session, draft.sender, sequence, session.project, session.id),
         *(_MAX_EXCERPT_CHARACTERS + 1, _MAX_UNREAD),
     )
-    unread = [
-        UnreadPost(row["sequence"], row["sender"], shorten_text(row["excerpt"], _MAX_EXCERPT_CHARACTERS))
-        for row in rows
-    ]
+    unread = _shorten_posts(rows)
     reached = sequence if shows_all(unread) else 0
     await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
     if rows and session.has_notice:
         await named_notices.delete_notices_by_id(call.tx, session, [f"{POST_PREFIX}{draft.session}"])
     return unread
+
+
+async def require_all_read(call: Call, draft: BlackboardDraft, after: int) -> None:
+    """Refuse a post whose author has read up to `after`, if others posted for everyone since."""
+    rows = await call.tx.all(
+        "select sequence, sender, substr(content, 1, $5) as excerpt from context_message"
+        " where project = $1 and session = $2 and audience = '' and sender <> $3 and sequence > $4"
+        " order by sequence limit $6",
+        *(draft.project, draft.session, draft.sender, after, _MAX_EXCERPT_CHARACTERS + 1, _MAX_UNREAD),
+    )
+    if rows:
+        raise errors.Conflict(
+            f"Others posted on {draft.session} after {after}; your message is not posted.",
+            hint=f'Read get_context(session_id="{draft.session}", after={after}), then post with its next_after.',
+            unread=[msgspec.to_builtins(post) for post in _shorten_posts(rows)],
+        )
+
+
+def _shorten_posts(rows: Sequence[Row]) -> list[UnreadPost]:
+    return [
+        UnreadPost(row["sequence"], row["sender"], shorten_text(row["excerpt"], _MAX_EXCERPT_CHARACTERS))
+        for row in rows
+    ]
 
 
 def shows_all(unread: Sequence[UnreadPost]) -> bool:

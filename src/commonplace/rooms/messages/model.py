@@ -25,6 +25,7 @@ _THREAD_CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\w+)")
 _MAX_TITLE_CHARACTERS = 100
 _MAX_THREAD_SUBJECT_CHARACTERS = 40
 _MAX_OFFLINE_NAMED = 20
+_MAX_LEFT_OUT_NAMED = 5
 
 MessagePriority = Literal["urgent", "normal", "low"]
 MessageCategory = Literal["contract", "task", "question", "info", "review", "blocker"]
@@ -109,6 +110,8 @@ class SentMessage(Reply):
     """Recipients without a live session; they get the message when they start one."""
     not_addressed: int = 0
     """Agents of the project that a broadcast left out: their session is gone and nothing says that they come back."""
+    not_addressed_names: list[str] = []
+    """The first of them."""
     delivery: str = ""
     """When the one recipient gets it."""
     warning: str = ""
@@ -121,7 +124,7 @@ class SentMessage(Reply):
         live_sessions: int,
         duplicate: bool = False,
         offline: Sequence[str] = (),
-        not_addressed: int = 0,
+        not_addressed: Sequence[str] = (),
         is_stranger: bool = False,
         delivery: str = "",
     ) -> "SentMessage":
@@ -136,7 +139,8 @@ class SentMessage(Reply):
             live_subscribers=live_sessions,
             duplicate=duplicate,
             offline=list(offline[:_MAX_OFFLINE_NAMED]),
-            not_addressed=not_addressed,
+            not_addressed=len(not_addressed),
+            not_addressed_names=[f"{name} (offline)" for name in not_addressed[:_MAX_LEFT_OUT_NAMED]],
             delivery=delivery,
             warning=_delivery_warning(row, is_stranger=is_stranger),
         )

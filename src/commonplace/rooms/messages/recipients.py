@@ -1,7 +1,7 @@
 """Resolve the address of a message to the agents that receive it."""
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from commonplace import errors
@@ -24,7 +24,7 @@ class Recipients:
     address: str
     names: list[str]
     people: frozenset[str] = frozenset()
-    not_addressed: int = 0
+    not_addressed: Sequence[str] = ()
     is_stranger: bool = False
     """No agent of this name has been in the project; it gets the message if one starts there."""
 
@@ -56,7 +56,8 @@ async def _resolve_everyone(call: Call, project: str) -> Recipients:
     reachable |= people.keys() | await keys.list_bound_names(call.tx, project, "", call.now)
     others = [name for name in known if not _is_sender(call, project, name)]
     names = [name for name in others if name in reachable]
-    return Recipients(ALL_AGENTS, names, frozenset(people), len(others) - len(names))
+    left_out = [name for name in others if name not in reachable]
+    return Recipients(ALL_AGENTS, names, frozenset(people), left_out)
 
 
 async def _match_agent_name(call: Call, project: str, to: str) -> str:

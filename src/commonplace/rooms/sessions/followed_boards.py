@@ -44,19 +44,25 @@ async def gather_unread_boards(call: Call, start: StartingSession) -> list[Unrea
 
 
 async def list_reading_calls(tx: Tx, session: AgentSession, now: int) -> list[str]:
-    """The calls that read what the agent has not read, newest blackboard first."""
-    rows = await _list_unread_boards(tx, session.project, session.agent, now, _MAX_BOARDS)
+    """The calls that read what the agent has not read on open blackboards, newest blackboard first."""
+    rows = await _list_unread_boards(tx, session.project, session.agent, now, _MAX_BOARDS, is_open=True)
     return [f'get_context(session_id="{row["id"]}", after={row["read"]})' for row in rows]
 
 
-async def _list_unread_boards(tx: Tx, project: str, agent: str, now: int, limit: int) -> Sequence[Row]:
-    """List the blackboards with public posts of others that no session of the agent has read, the newest first."""
+async def _list_unread_boards(
+    tx: Tx, project: str, agent: str, now: int, limit: int, *, is_open: bool = False
+) -> Sequence[Row]:
+    """List the blackboards with public posts of others that no session of the agent has read, the newest first.
+
+    `is_open`: without those that are closed.
+    """
     return await tx.all(
         "select board.id, board.purpose, own.sequence as read, count(*) as unread from"
         " (select reader.blackboard, max(reader.sequence) as sequence from context_reader as reader"
         "  join session on session.project = $1 and session.id = reader.session and session.agent = $2"
         "  where reader.project = $1 and reader.session_project = $1 and reader.at > $3 group by reader.blackboard) as own"
         " join context_session as board on board.project = $1 and board.id = own.blackboard"
+        "  and ($5 = 0 or board.status = 'active')"
         " join context_message as message on message.project = $1 and message.session = own.blackboard"
         "  and message.sequence > own.sequence and message.audience = '' and message.sender <> $2"
         " group by board.id, board.purpose, board.updated_at, own.sequence"
@@ -65,6 +71,7 @@ async def _list_unread_boards(tx: Tx, project: str, agent: str, now: int, limit:
         agent,
         now - _FOLLOWED_FOR,
         limit,
+        int(is_open),
     )
 
 
