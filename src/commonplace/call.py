@@ -365,6 +365,7 @@ class Calls:
             touch = self.activity.touch_session(call.tx, session, call.now, call.probed, call.store_now)
             has_news |= await touch
         await self.search.refresh_items(call.tx, call.changed_items, call.new_entries)
+        has_news = has_news and not operation.leaves_notices
         notices = await activity.take_notices(call.tx, session) if session and has_news else []
         row = (operation.name, "ok", call.agent, call.caller, call.subject)
         await self._insert_audit_row(call.tx, call.project, call.now, *row)

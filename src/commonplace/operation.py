@@ -76,6 +76,7 @@ class Operation:
     session_columns: str = ""
     structured: bool = False
     """Whether MCP clients read the reply as `structuredContent` too."""
+    leaves_notices: bool = False
 
     @cached_property
     def is_recorded(self) -> bool:
@@ -205,9 +206,11 @@ def operation(
     verbatim: tuple[str, ...] = (),
     session_columns: str = "",
     structured: bool = False,
+    leaves_notices: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
+    `leaves_notices`: nobody reads its answer but another call of the same session, which takes the notices.
     `prepare` runs before the transaction and may take long or wait; its result is `call.prepared`.
     `after_commit` runs after the commit and may wait; it turns what the function returned into the reply.
     `session_columns` are read with the row of the session, which is `call.session_row`; they may be subqueries, with its
@@ -228,6 +231,7 @@ def operation(
         verbatim,
         session_columns,
         structured,
+        leaves_notices,
     )
 
 

@@ -240,6 +240,19 @@ async def test_ask_person_waits_for_the_answer(team):
     assert "_notice" not in await ann.heartbeat()
 
 
+async def test_ask_person_tells_the_news_that_waited_for_the_agent(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    with pytest.raises(errors.NotFound, match="does not exist"):
+        await ann.get_spec(name="cart-api")
+    await ben.define_spec(name="cart-api", content="GET /cart")
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert asked["_notice"] == ["ben published spec cart-api 1.0.0: read it with memory_get_spec."]
+    await ben.define_spec(name="cart-api", content="GET /basket", version="2.0.0")
+    asked = await ann.ask_person(question="Ship it now?", wait_seconds=50)
+    assert (asked["status"], len(asked["_notice"])) == ("open", 1)
+    assert "_notice" not in await ann.heartbeat()
+
+
 async def test_answer_to_a_question_that_nobody_waits_for_comes_as_a_notice_once(team):
     ann = await team.agent("ann")
     asked = await ann.ask_person(question="Ship it?", wait_seconds=0)

@@ -24,7 +24,7 @@ _STILL_OPEN = (
 )
 
 
-@operation("requests:ask", writes=True)
+@operation("requests:ask", writes=True, leaves_notices=True)
 async def open_question(
     call: Call, question: model.QuestionText, options: model.OptionTexts | None = None
 ) -> model.ReportedRequest:
