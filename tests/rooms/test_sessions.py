@@ -557,15 +557,14 @@ async def test_two_agents_work_through_a_restart_and_the_next_session_gets_the_h
         await store.close()
 
 
-async def test_end_session_records_the_modified_files_as_touched(team):
+async def test_end_session_stores_the_modified_files_in_the_handoff(team):
     alice = await team.agent("alice", working_directory="/home/alice/shop")
     await alice.end_session(
         summary="done", files_modified=["src/cart.py", "/etc/passwd", "/home/alice/shop/a.py"]
     )
-    rows = await team.database.read(
-        lambda tx: tx.all("select path, agent from touched where project = 'shop'")
-    )
-    assert {(row["path"], row["agent"]) for row in rows} >= {("src/cart.py", "alice"), ("a.py", "alice")}
+    bob = await team.agent("bob")
+    work = await bob.update_work(title="cart", status="in_progress", files_touched=["src/cart.py", "a.py"])
+    assert {row["file"] for row in work["overlaps"]} == {"src/cart.py", "a.py"}
 
 
 async def test_end_session_with_a_known_learning_returns_the_existing_document(team: Team):

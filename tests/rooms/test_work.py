@@ -219,37 +219,6 @@ async def test_overlap_is_with_other_sessions_of_the_project_in_the_last_day(tea
     assert await report_files(twin, "a.py") == set()
 
 
-async def test_overlap_is_with_work_that_is_open_in_a_live_session(team):
-    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
-    await report_files(alice, "a.py", title="cart")
-    await report_files(bob, 'a"b.py', "a.py", title="cart")
-    await report_files(bob, "b.py", title="tax")
-    assert await report_files(carol, "a.py", 'a"b.py', "b.py", title="mail") == {
-        ("a.py", "alice", "same file"),
-        ("a.py", "bob", "same file"),
-        ('a"b.py', "bob", "same file"),
-        ("b.py", "bob", "same file"),
-    }
-    await alice.end_session(summary="done")
-    await bob.update_work(title="cart", status="completed")
-    assert await report_files(carol, "a.py", "b.py", title="mail") == {("b.py", "bob", "same file")}
-    again = await team.agent("alice")
-    assert await report_files(again, "a.py", title="cart") == {("a.py", "carol", "same file")}
-
-
-async def test_edits_that_hooks_reported_overlap_until_the_work_of_their_session_is_closed(team):
-    alice, bob = await team.agent("alice"), await team.agent("bob")
-    await report_files(bob, "a.py", title="Edits")
-    assert await report_files(alice, "a.py") == {("a.py", "bob", "same file")}
-    await bob.update_work(title="cart", status="in_progress")
-    assert await report_files(alice, "a.py") == {("a.py", "bob", "same file")}
-    await bob.update_work(title="cart", status="completed")
-    assert await report_files(alice, "a.py") == set()
-    team.clock.advance(minutes=1)
-    await report_files(bob, "a.py", title="Edits")
-    assert await report_files(alice, "a.py") == {("a.py", "bob", "same file")}
-
-
 async def test_overlaps_are_found_among_many_files_and_bounded(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await report_files(bob, *(f"src/{n}.py" for n in range(200)))

@@ -154,7 +154,7 @@ async def _record_files_and_find_overlaps(call: Call, touched: Sequence[str]) ->
     if not touched:
         return []
     session = call.own_session
-    rows = await store.list_files_touched_nearby(call.tx, session, touched, call.now)
+    rows = await store.list_files_touched_nearby(call.tx, session, touched, call.now - OVERLAP_HOURS * HOUR)
     await store.record_touched_files(call.tx, session, touched, call.now)
     ignore_case = await project_ignores_case(call.tx, call.project)
     locked = await _find_files_locked_by_others(call, touched, ignore_case)

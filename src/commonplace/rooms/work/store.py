@@ -4,9 +4,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
-from commonplace.clock import DAY, HOUR
+from commonplace.clock import DAY
 from commonplace.rooms.locks import prefixes
-from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES, OVERLAP_HOURS
+from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES
 from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
@@ -161,36 +161,20 @@ async def record_touched_files(tx: Tx, session: AgentSession, paths: Sequence[st
     )
 
 
-_IS_IN_OPEN_WORK = (
-    "exists (select 1 from work join session on session.project = $1 and session.id = work.session"
-    " and session.ended_at is null and session.active_at > $3"
-    " where work.project = $1 and work.session = touched.session and work.status = any($5)"
-    """ and replace(work.files, '"' || replace(replace(touched.path, '\\', '\\\\'), '"', '\\"') || '"', '') <> work.files"""
-    " and (work.title <> $6 or not exists (select 1 from work as named where named.project = $1"
-    "  and named.session = touched.session and named.title <> $6 and named.updated_at >= touched.at"
-    "  and not named.status = any($5)) or exists (select 1 from work as named where named.project = $1"
-    "  and named.session = touched.session and named.title <> $6 and named.status = any($5))))"
-)
-"""Edits that hooks report are in open work until the work that the session reports by name is all closed."""
-
-
 async def list_files_touched_nearby(
-    tx: Tx, session: AgentSession, paths: Sequence[str], now: int
+    tx: Tx, session: AgentSession, paths: Sequence[str], since: int
 ) -> list[Row]:
-    """List what other live sessions touched at, above or below these paths and have in open work, newest first."""
+    """List what other sessions touched at, above or below these paths, newest first."""
     path_prefixes = [prefixes.prefix_of_literal(path) for path in paths]
     row_by_key: dict[tuple[str, str], Row] = {}
-    for condition, values in prefixes.prefix_conditions("prefix", 7, path_prefixes, path_prefixes):
+    for condition, values in prefixes.prefix_conditions("prefix", 5, path_prefixes, path_prefixes):
         rows = await tx.all(
             "select path, session, prefix, agent, at from touched"
-            f" where project = $1 and session <> $2 and at > $3 and {condition} and {_IS_IN_OPEN_WORK}"
-            " order by at desc, path limit $4",
+            f" where project = $1 and session <> $2 and at > $3 and {condition} order by at desc, path limit $4",
             session.project,
             session.id,
-            now - OVERLAP_HOURS * HOUR,
+            since,
             _MAX_OVERLAP_ROWS,
-            OPEN_STATUSES,
-            EDITS_TITLE,
             *values,
         )
         row_by_key |= {(row["path"], row["session"]): row for row in rows}
