@@ -457,6 +457,18 @@ async def test_get_spec_of_an_unknown_name_says_what_whoever_is_to_write_it_call
     assert "if it is yours to write: memory_define_spec" in refused.value.hint
 
 
+async def test_an_agent_that_started_anew_is_told_of_the_next_version_of_what_it_read(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.define_spec(name="pricing", content="GET /price: cents")
+    await bob.get_spec(name="pricing")
+    await bob.end_session(summary="read it")
+    bob = await team.agent("bob")
+    told = await alice.define_spec(name="pricing", version="1.1.0", content="GET /price: cents, currency")
+    assert told["notified"] == ["bob"]
+    (notice,) = (await bob.heartbeat())["_notice"]
+    assert "spec pricing to 1.1.0 (you read 1.0.0)" in notice
+
+
 async def test_minor_version_is_told_to_its_readers_only(team):
     backend, frontend, reviewer = [await team.agent(name) for name in ("backend", "frontend", "reviewer")]
     await backend.define_spec(name="cart-api", content="GET /cart", version="1.0.0")

@@ -59,10 +59,10 @@ async def announce_spec(call: Call, spec: Row, previous: str, latest: Row, text:
     """
     cause = f"{call.agent} published spec {spec['name']} {spec['version']}"
     unblocked = await end_waits(call, call.project, {spec["name"]: cause})
-    versions = {
-        (row["session_project"], row["session"]): row["version"]
-        for row in (await store.list_readers(call.tx, spec) if previous else [])
-    }
+    # By agent: one that started anew relies on what it read before. The latest reading is the first.
+    versions: dict[tuple[str, str], str] = {}
+    for row in await store.list_readers(call.tx, spec) if previous else []:
+        versions.setdefault((row["session_project"], row["agent"]), row["version"])
     changes = {previous: summarize_spec_changes(latest, text)} if previous else {}
     news = (
         ""
@@ -101,7 +101,7 @@ async def _notify_project(
     agents: dict[str, str] = {}
     own_session = call.session.id if call.session else ""
     for row in await activity.list_live_sessions(call.tx, project, call.now, but=own_session):
-        read = versions.get((project, row["id"]))
+        read = versions.get((project, row["agent"]))
         text = news if project == call.project else ""
         if read:
             breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""

@@ -147,9 +147,9 @@ async def upsert_reader(tx: Tx, spec: Row, reader: SpecReader, now: int) -> None
 
 
 async def list_readers(tx: Tx, spec: Row) -> Sequence[Row]:
-    """List the sessions that read the spec, the latest first."""
+    """List who read an earlier version of the spec, the latest first."""
     return await tx.all(
-        "select session_project, session, version from spec_reader where project = $1 and name = $2 and n < $3"
+        "select session_project, agent, version from spec_reader where project = $1 and name = $2 and n < $3"
         " order by at desc, session limit $4",
         *(spec["project"], spec["name"], spec["n"], _MAX_READERS),
     )
