@@ -11,8 +11,10 @@ from commonplace.access import LOCAL, Caller
 from commonplace.edges.http.known_heads import split_whole_request
 from commonplace.edges.http.listener import BoundedHeadProtocol
 from commonplace.edges.http.request import Request
+from commonplace.edges.http.request_worker import RequestWorker
 from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import HttpApplication
+from patience import wait_until_async
 
 HEAD = "POST /echo HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\nX-Agent-Id: ann\r\n\r\n"
 
@@ -183,3 +185,17 @@ def test_a_whole_request_is_split_without_its_length():
     last = split_whole_request(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
     assert last is not None
     assert (last.head, last.body) == (b"POST / HTTP/1.1\r\nHost: a", b"")
+
+
+async def test_a_request_that_waits_for_its_turn_while_its_connection_is_lost_is_left_to_a_task_of_its_own():
+    class Cycle:
+        async def run_asgi(self, app: str) -> None:
+            ran.append(app)
+
+    ran: list[str] = []
+    running: set[asyncio.Task[None]] = set()
+    worker = RequestWorker(asyncio.get_running_loop(), "app", running)
+    assert worker.start(Cycle())
+    await wait_until_async(lambda: ran == ["app"] and not running)
+    worker.close()
+    assert not worker.start(Cycle())

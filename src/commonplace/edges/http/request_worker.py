@@ -16,7 +16,7 @@ class RequestWorker:
         self._is_closed = False
 
     def start(self, cycle: Any) -> bool:
-        """Run the request; False if the one before has been answered but is not over."""
+        """Run the request; False if the one before has been answered but is not over, or the connection is lost."""
         if self._task is None:
             self._task = self._loop.create_task(self._run_requests(cycle))
             self._task.add_done_callback(self._running.discard)
@@ -33,6 +33,7 @@ class RequestWorker:
         self._is_closed = True
         if self._next is not None:
             self._next.cancel()
+            self._next = None  # a request that waits for its turn may still come
 
     async def _run_requests(self, cycle: Any) -> None:
         while True:
