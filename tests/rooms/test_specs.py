@@ -575,6 +575,15 @@ async def test_readers_of_a_spec_are_told_whom_to_ask_for_a_change(team):
     assert "to_change" not in await bob.get_spec(name="cart-api")
 
 
+async def test_new_spec_of_a_person_without_a_session_cannot_be_taken_over(team, clock):
+    bob = await team.agent("bob")
+    person = team.anyone(access.OPERATOR)
+    await person.define_spec(project="shop", name="cart-api", content="GET /cart")
+    clock.advance(days=6)
+    with pytest.raises(errors.Forbidden):
+        await bob.define_spec(name="cart-api", content="mine", owner="bob")
+
+
 async def test_spec_of_an_owner_that_was_away_for_a_week_can_be_taken_over(team, clock):
     alice, bob = await _alice_and_bob(team)
     await alice.define_spec(name="cart-api", content="GET /cart")

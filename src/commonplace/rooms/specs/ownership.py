@@ -35,7 +35,7 @@ async def require_owner(call: Call, name: str, previous: Row | None, requested: 
             owner=current,
         )
     presence = await load_presence(call.tx, call.project, current, call.now)
-    is_abandoned = await _is_abandoned(call, presence)
+    is_abandoned = await _is_abandoned(call, presence, previous)
     if is_abandoned and requested == call.agent:
         await _mail_former_owner(call, name, current)
         return call.agent
@@ -54,8 +54,10 @@ async def describe_change(call: Call, spec: Row) -> str:
     )
 
 
-async def _is_abandoned(call: Call, owner: AgentPresence) -> bool:
-    if owner.is_live or (owner.last_active_at or 0) > call.now - ABANDONED_AFTER:
+async def _is_abandoned(call: Call, owner: AgentPresence, spec: Row | None) -> bool:
+    """A person needs no session to publish a spec, so the last version counts as a sign of its owner, too."""
+    last_sign = max(owner.last_active_at or 0, spec["updated_at"] if spec else 0)
+    if owner.is_live or last_sign > call.now - ABANDONED_AFTER:
         return False
     return owner.agent not in await keys.list_bound_names(call.tx, call.project, "", call.now)
 
