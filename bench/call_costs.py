@@ -19,6 +19,7 @@ from bench.http_load import Connection, connect
 from bench.tables import print_table
 
 AIMS = {"memory_get_locks": 3.5, "memory_heartbeat": 4.5}
+STATUS_CHANGE = "memory_heartbeat, new task"
 SESSIONS = 50
 
 
@@ -98,10 +99,15 @@ async def print_call_costs(turns: int, seconds: float) -> None:
                 product, tool, {"session_id": sessions[n % SESSIONS]["session_id"]}, n
             )
 
+        def build_status_change(n: int) -> bytes:
+            own = {"session_id": sessions[n % SESSIONS]["session_id"], "current_task": f"task {n}"}
+            return build_tool_call(product, "memory_heartbeat", own, n)
+
         for clients in (1, 10, 50):
             echo = lambda n: build_tool_call(bare, "echo", {"text": "x"}, n)  # noqa: E731 - bound to this port
             floor = Side("bare route", bare, bare_pids[0], echo)
             sides = [floor, *(Side(tool, product, pids[0], build_call(tool)) for tool in AIMS)]
+            sides.append(Side(STATUS_CHANGE, product, pids[0], build_status_change))
             await measure_sides(sides, clients, turns, seconds)
             rows += [
                 (

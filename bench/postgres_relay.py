@@ -5,6 +5,7 @@ Used by the benchmarks and by the test that counts round trips per call.
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -69,14 +70,15 @@ class PostgresRelay:
             self._transports.discard(transport)
 
 
-class _Side(asyncio.Protocol):
-    """One end of a relayed connection; what it receives leaves at the other end half a round trip later."""
+class RelayedSide(asyncio.Protocol):
+    """One end of a relayed connection; what it receives leaves at the other end half a round trip later, in order."""
 
     def __init__(self, relay: PostgresRelay) -> None:
         self.relay = relay
         self.transport: asyncio.Transport | None = None
-        self.peer: _Side | None = None
+        self.peer: RelayedSide | None = None
         self.waiting: list[bytes] = []
+        self._delayed: deque[bytes] = deque()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -88,10 +90,15 @@ class _Side(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         delay = self.relay.round_trip_seconds / 2
-        if delay:
-            asyncio.get_running_loop().call_later(delay, self.send_on, data)
+        if delay or self._delayed:
+            self._delayed.append(data)
+            asyncio.get_running_loop().call_later(delay, self._send_first_delayed)
         else:
             self.send_on(data)
+
+    def _send_first_delayed(self) -> None:
+        """Whichever timer ends first: when the delay gets shorter, bytes must not overtake those before them."""
+        self.send_on(self._delayed.popleft())
 
     def send_on(self, data: bytes) -> None:
         if self.peer is None:
@@ -108,7 +115,7 @@ class _Side(asyncio.Protocol):
             self.peer.transport.close()
 
 
-class _ClientSide(_Side):
+class _ClientSide(RelayedSide):
     """What the product connects to. A round trip begins with its first bytes after an answer."""
 
     is_asking = False
@@ -121,7 +128,7 @@ class _ClientSide(_Side):
         self.relay.connecting.add(connecting)
         connecting.add_done_callback(self.relay.connecting.discard)
 
-    async def _connect_peer(self, peer: "_Side") -> None:
+    async def _connect_peer(self, peer: "RelayedSide") -> None:
         try:
             await self.relay.connect_target(peer)
         except OSError:  # a server that does not run: the client sees its connection end
@@ -135,7 +142,7 @@ class _ClientSide(_Side):
         super().data_received(data)
 
 
-class _ServerSide(_Side):
+class _ServerSide(RelayedSide):
     def data_received(self, data: bytes) -> None:
         assert isinstance(self.peer, _ClientSide)
         self.peer.is_asking = False

@@ -192,6 +192,7 @@ def main() -> None:
     parser.add_argument(
         "--kept", type=Path, help="keep the stores of the speed table here, and use them again"
     )
+    parser.add_argument("--rounds", type=int, default=1, help="how often the speed table measures each size")
     given = parser.parse_args()
     settings = replace(Settings(), embeddings=given.embeddings)
     if given.sets:
@@ -201,7 +202,7 @@ def main() -> None:
         chosen = [folder for folder in folders if not only or folder.name in only]
         asyncio.run(print_quality(chosen, given.store, settings, given.vectors))
     if given.sizes:
-        speed.run_speed([int(size) for size in given.sizes.split(",")], given.store, given.kept)
+        speed.run_speed([int(size) for size in given.sizes.split(",")], given.store, given.kept, given.rounds)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,16 @@ from commonplace.store.database import Database, Row, Statement, Tx
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
 """A session that was idle for longer counts as away; its next call brings it back."""
 
+IS_AWAKE = (
+    "(not exists (select 1 from session as newer where newer.project = session.project and newer.agent = session.agent"
+    " and newer.started_at > session.active_at and newer.key_id = session.key_id and newer.spawned_by = ''"
+    " and (newer.working_directory = session.working_directory or newer.working_directory = ''"
+    "  or session.working_directory = ''))"
+    " or exists (select 1 from checkout where checkout.project = session.project and checkout.session = session.id))"
+)
+"""Whether a `session` row is not dormant: superseded by a newer session of its agent and silent since then
+(`dormant_sessions.py`)."""
+
 _TOUCH_INTERVAL_MICROSECONDS = 5 * SECOND
 _FLUSH_INTERVAL_SECONDS = 1.0
 _LENGTH_DIGITS = 2
@@ -227,7 +237,8 @@ async def list_live_sessions_of_agents(
     tx: Tx, project: str, agents: Sequence[str], now: int
 ) -> Sequence[Row]:
     return await tx.all(
-        "select id, agent from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3",
+        "select id, agent from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3"
+        f" and {IS_AWAKE}",
         project,
         list(agents),
         now - SESSION_LIVE_MICROSECONDS,
@@ -243,7 +254,7 @@ async def list_live_sessions(tx: Tx, project: str, now: int, but: str = "") -> S
     """List id and agent of the sessions of a project that are alive, the latest first, without one of them."""
     return await tx.all(
         "select id, agent from session where project = $1 and id <> $2 and ended_at is null and active_at > $3"
-        " order by active_at desc limit 500",
+        f" and {IS_AWAKE} order by active_at desc limit 500",
         project,
         but,
         now - SESSION_LIVE_MICROSECONDS,

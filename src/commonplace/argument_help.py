@@ -121,7 +121,7 @@ ARGUMENT_HELP = {
     "interface_schema": "The interface's JSON Schema.",
     "interface_version": "The interface's version.",
     "item_id": "The item's id, whole or its first 8 or more characters.",
-    "item_index": "The item's position in the checklist, from 0.",
+    "item_index": "The item's position in the checklist, from 0; or a list of positions.",
     "items": "The items, in order.",
     "json_schema": "A JSON Schema of the contract.",
     "key": "The name of the value.",

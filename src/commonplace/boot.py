@@ -4,7 +4,7 @@ Each room defines its sections in `rooms/<room>/boot.py`; `rooms/sessions/boot_p
 """
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,69 @@ _EMPTY_WORDS = frozenset(
         "you",
     ]
 )
+# Words of a task that tell how it goes on, not what it is about.
+_PROCESS_WORDS = frozenset(
+    [
+        "again",
+        "agent",
+        "begin",
+        "carry",
+        "check",
+        "checking",
+        "continue",
+        "continued",
+        "continues",
+        "continuing",
+        "day",
+        "done",
+        "finish",
+        "finished",
+        "getting",
+        "going",
+        "goes",
+        "handoff",
+        "help",
+        "last",
+        "later",
+        "leave",
+        "left",
+        "let",
+        "look",
+        "morning",
+        "next",
+        "open",
+        "pick",
+        "please",
+        "previous",
+        "proceed",
+        "resume",
+        "resuming",
+        "session",
+        "start",
+        "started",
+        "starting",
+        "state",
+        "step",
+        "still",
+        "stop",
+        "task",
+        "today",
+        "tomorrow",
+        "work",
+        "working",
+        "yesterday",
+    ]
+)
+_WORD = re.compile(r"\S+")
+
+
+def remove_process_words(task: str, names: Collection[str] = ()) -> str:
+    """The task without words that accidentally match knowledge: those of process, and names of agents."""
+    dropped = _PROCESS_WORDS | {name.casefold() for name in names}
+    words = (match[0] for match in _WORD.finditer(task))
+    return " ".join(
+        word for word in words if word.casefold().strip(".,;:!?\"'()").removesuffix("'s") not in dropped
+    )
 
 
 def list_topic_words(*texts: str) -> frozenset[str]:
@@ -92,7 +155,11 @@ class StartingSession:
     handoff_is_unfinished: bool = False
     work: Row | None = None
     """The agent's last work item."""
+    open_titles: tuple[str, ...] = ()
+    """The titles of the agent's latest work that is not completed."""
     token_budget: int = DEFAULT_TOKEN_BUDGET
+    earlier_sessions: Sequence[Row] = ()
+    """Dormant sessions of the agent that this one continues: `id`, `active_at`."""
 
     def scale_limit(self, limit: int) -> int:
         """The limit of a section at the default budget, made larger for a larger one."""

@@ -21,7 +21,7 @@ SHORT_HELP = {
     "memory_update_backlog_item.assigned_to": 'Agent; "" frees it.',
     "memory_update_backlog_item.force": "Claim although blocked.",
     "memory_batch_backlog.items": "Arguments as in the single tools; depends_on takes #0 for the first.",
-    "memory_checklist.item_index": "From 0.",
+    "memory_checklist.item_index": "From 0; or a list.",
     "memory_guidelines.scope": "Project; set: default `global`.",
     "memory_guidelines.enforce": "{on, match, unless, do, say, reason}",
     "memory_get_spec.name": "As in memory_list_specs.",

@@ -7,6 +7,7 @@ Who may do what: `access.py`.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -21,6 +22,7 @@ from commonplace.activity import ONLY_SESSION, ActivityRecorder, AgentSession, S
 from commonplace.admission import CallAdmission
 from commonplace.answer import Answer
 from commonplace.arguments import SecretMask
+from commonplace.call_request import CallRequest, MustWrite
 from commonplace.clock import Clock, WatchedClock
 from commonplace.config import Settings
 from commonplace.operation import Operation, OperationFamily
@@ -148,18 +150,6 @@ class Call(msgspec.Struct):
         self.new_entries.append(entry)
 
 
-class CallRequest(msgspec.Struct):
-    """One call with validated arguments, before its transaction; `prepared` is what its operation prepared."""
-
-    operation: Operation
-    arguments: Mapping[str, Any]
-    caller: Caller
-    mask: SecretMask
-    key: idempotency.RequestKey | None = None
-    prepared: Any = None
-    attempts: int = 0
-
-
 class Calls:
     """Runs every operation for every surface."""
 
@@ -265,10 +255,14 @@ class Calls:
         return await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session)) or []
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
+        if request.reads_first:
+            with suppress(MustWrite):
+                return await self._run_transaction(request.as_read())
         operation, request.attempts = request.operation, 0
         work = partial(self._run_in_transaction, request)
         if operation.is_recorded:
             call, reply, notices = await self.database.write(work)
+            await self.search.note_write()
         else:
             call, reply, notices = await self.database.read(work, operation.short_read_name)
         if call.emitted:

@@ -9,7 +9,7 @@ import random
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -143,6 +143,21 @@ async def list_events_after(tx: Tx, project: str, n: int, limit: int = _PAGE_EVE
         " where project = $1 and n > $2 order by n limit $3",
         project,
         n,
+        limit,
+    )
+    return [_event_from_row(row) for row in rows]
+
+
+async def list_newest_events(
+    tx: Tx, project: str, kinds: Sequence[str], since: int, limit: int
+) -> list[Event]:
+    """List events of these kinds since then, newest first."""
+    rows = await tx.all(
+        "select project, n, at, kind, uri, actor, audience, body from event"
+        " where project = $1 and at > $2 and kind = any($3) order by at desc, n desc limit $4",
+        project,
+        since,
+        list(kinds),
         limit,
     )
     return [_event_from_row(row) for row in rows]

@@ -2,6 +2,7 @@
 
 A notice of mail has the id of its message, and its text holds priority, sender and title: all of them become one
 line. A notice of posts on a blackboard, or of decisions, is one row with an entry for each; it becomes one line, too.
+The text of a notice that a path can be locked is that path, so that one of several can be dropped; all become one line.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,9 +13,12 @@ from commonplace.store.database import Row
 MAIL_PREFIX = "msg_"
 POST_PREFIX = "post_"
 ANSWER_PREFIX = "answer_"
+FREE_PREFIX = "free_"
+NAMESAKE_PREFIX = "namesake_"
 DECISION_ID = "decisions"
 _MAX_ENTRIES = 20
 _MAX_SENDERS = 5
+_MAX_FREE_PATHS = 5
 _MAX_SUBJECTS = 3
 _MAX_SUBJECT_LENGTH = 60
 _MAX_MAIL_TITLE_LENGTH = 80
@@ -65,11 +69,19 @@ def drop_entries(entries: str, names: Collection[str]) -> str:
 
 
 def format_notices(rows: Sequence[Row]) -> list[str]:
-    """Return one line for all mail, then the other texts, oldest first."""
+    """Return one line for all mail, then the other texts, oldest first, then one line for all paths that are free."""
     ordered = sorted(rows, key=lambda row: (row["at"], row["id"]))
     mail = [row["text"] for row in ordered if row["id"].startswith(MAIL_PREFIX)]
-    texts = [_format_notice(row) for row in ordered if not row["id"].startswith(MAIL_PREFIX)]
-    return [_format_mail(mail), *texts] if mail else texts
+    free = [row["text"] for row in ordered if row["id"].startswith(FREE_PREFIX)]
+    texts = [_format_notice(row) for row in ordered if not row["id"].startswith((MAIL_PREFIX, FREE_PREFIX))]
+    return [*([_format_mail(mail)] if mail else []), *texts, *([_format_free_paths(free)] if free else [])]
+
+
+def _format_free_paths(paths: Sequence[str]) -> str:
+    """A region is named as it was asked for, with its version, so that the same lines can be locked."""
+    verb, pronoun = ("is", "it") if len(set(paths)) == 1 else ("are", "them")
+    names = list_names(paths, _MAX_FREE_PATHS)
+    return f"{names} {verb} free now but not reserved for you: lock {pronoun} with memory_lock_files."
 
 
 def _format_notice(row: Row) -> str:

@@ -40,6 +40,8 @@ _SESSION_ARGUMENTS: dict[SessionRequirement, str] = {
 }
 
 
+_DEFAULT_ACTION = "list"
+
 # Called with the `Calls` that run the operation, its validated arguments and the caller.
 Prepare = Callable[[Any, Mapping[str, Any], Caller], Awaitable[Any]]
 
@@ -77,6 +79,7 @@ class Operation:
     structured: bool = False
     """Whether MCP clients read the reply as `structuredContent` too."""
     leaves_notices: bool = False
+    reads_when_bare: bool = False
 
     @cached_property
     def is_recorded(self) -> bool:
@@ -150,6 +153,9 @@ class Operation:
     def takes_project(self) -> bool:
         return "project" in self._argument_types
 
+    def takes_argument(self, name: str) -> bool:
+        return name in self.argument_model.model_fields or name in self.aliases
+
     def parse_arguments(self, given: Mapping[str, Any], mask: SecretMask) -> dict[str, Any]:
         """Validate the arguments against the function's own types; those of a write lose their secrets.
 
@@ -207,10 +213,12 @@ def operation(
     session_columns: str = "",
     structured: bool = False,
     leaves_notices: bool = False,
+    reads_when_bare: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
     `leaves_notices`: nobody reads its answer but another call of the same session, which takes the notices.
+    `reads_when_bare`: a call without arguments is tried as a read, which raises `MustWrite` if it has something to record.
     `prepare` runs before the transaction and may take long or wait; its result is `call.prepared`.
     `after_commit` runs after the commit and may wait; it turns what the function returned into the reply.
     `session_columns` are read with the row of the session, which is `call.session_row`; they may be subqueries, with its
@@ -232,6 +240,7 @@ def operation(
         session_columns,
         structured,
         leaves_notices,
+        reads_when_bare,
     )
 
 
@@ -247,9 +256,16 @@ class OperationFamily:
     def _argument_names(self) -> frozenset[str]:
         return frozenset(name for act in self.actions.values() for name in act.argument_model.model_fields)
 
+    def _is_listing(self, given: Mapping[str, Any]) -> bool:
+        """Without `action` a call lists, unless it has arguments that a listing does not take."""
+        listing = self.actions.get(_DEFAULT_ACTION)
+        return listing is not None and all(map(listing.takes_argument, given))
+
     def pick_operation(self, given: Mapping[str, Any]) -> tuple[Operation, dict[str, Any]]:
         rest = dict(given)
         action = rest.pop("action", None)
+        if action is None and self._is_listing(rest):
+            action = _DEFAULT_ACTION
         if not isinstance(action, str) or action not in self.actions:
             raise errors.Invalid(
                 f"Unknown action '{action}'." if action else "Missing `action`.",

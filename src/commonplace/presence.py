@@ -3,7 +3,7 @@ writes to or depends on another agent."""
 
 import msgspec
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS
 from commonplace.clock import format_age, iso
 from commonplace.store.database import Tx
 
@@ -25,7 +25,7 @@ class AgentPresence(msgspec.Struct, frozen=True):
 
 async def load_presence(tx: Tx, project: str, agent: str, now: int) -> AgentPresence:
     row = await tx.one(
-        "select max(case when ended_at is null and active_at > $3 then active_at end) as live_at,"
+        f"select max(case when ended_at is null and active_at > $3 and {IS_AWAKE} then active_at end) as live_at,"
         " max(coalesce(ended_at, active_at)) as last_at from session where project = $1 and agent = $2",
         project,
         agent,

@@ -42,6 +42,8 @@ def test_backup_of_a_running_server_is_restored_after_it_stopped(data: Path, tmp
         assert file.stat().st_mode & 0o077 == 0
         refused = run("restore", str(file), "--data", str(data), "--yes")
         assert (refused.returncode, "Stop it" in refused.stderr) == (6, True)
+        missing = run("restore", str(tmp_path / "missing.tar.zst"), "--data", str(data), "--yes")
+        assert (missing.returncode, "There is no backup at" in missing.stderr) == (5, True)
     asked = run("restore", str(file), "--data", str(data))
     assert (asked.returncode, "--yes" in asked.stderr) == (2, True)
     assert f"replaces  {data / 'commonplace.db'}: 1 project (" in asked.stdout

@@ -133,6 +133,8 @@ def _made_up(act: Operation) -> dict[str, Any]:
 def _value(schema: dict[str, Any]) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
+    if "anyOf" in schema:
+        return _value(schema["anyOf"][0])
     match schema.get("type", "string"):
         case "string":
             return "a" * max(12, schema.get("minLength", 0))

@@ -76,13 +76,14 @@ async def shelf(database: Database, clock: HandClock) -> Shelf:
         "message": (await ann.send_message(to_instance=ALL_AGENTS, message=f"A {WORD}, everyone!"))[
             "message_id"
         ],
+        "request": (await ann.ask_person(question=f"Feed the {WORD}?", wait_seconds=0))["request_id"],
     }
     mail = (await ann.send_message(to_instance="ben", message=f"Our {WORD}, ben."))["message_id"]
     return Shelf(team, items, mail)
 
 
 def test_every_kind_that_can_be_searched_is_made_here_or_elsewhere():
-    made = {"document", "spec", "backlog", "work", "checklist", "guideline", "function", "message"}
+    made = {"document", "spec", "backlog", "work", "checklist", "guideline", "function", "message", "request"}
     assert {source.kind for source in CATALOGUE.search_sources} == made | MADE_ELSEWHERE.keys()
 
 

@@ -222,6 +222,28 @@ async def test_identify_answers_the_eleventh_failure_of_an_address_with_too_many
     assert type(await door.refusal(bearer("wrong"), "10.0.0.1")) is errors.Unauthenticated
 
 
+@pytest.mark.parametrize("headers", [{}, {"authorization": "Basic smk_x"}, {"cookie": "theme=dark"}])
+async def test_identify_does_not_count_a_missing_key_as_a_wrong_one(door, headers):
+    missing = [await door.refusal(headers, "10.0.0.1") for _ in range(30)]
+    assert {type(refusal) for refusal in missing} == {errors.Unauthenticated}
+    wrong = [await door.refusal(bearer("wrong"), "10.0.0.1") for _ in range(11)]
+    assert [type(refusal) for refusal in wrong] == [*[errors.Unauthenticated] * 10, errors.TooMany]
+    assert type(await door.refusal(headers, "10.0.0.1")) is errors.Unauthenticated
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        (bearer("smk_wrong"), b""),
+        ({}, b"api_key=smk_wrong"),
+        ({"host": "localhost:8080", "cookie": "commonplace_8080=wrong"}, b""),
+    ],
+)
+async def test_identify_counts_every_secret_that_was_guessed(door, headers, query):
+    guesses = [type(await door.refusal(headers, "10.0.0.1", query)) for _ in range(11)]
+    assert guesses == [*[errors.Unauthenticated] * 10, errors.TooMany]
+
+
 @pytest.mark.parametrize(
     ("headers", "query", "reason"),
     [

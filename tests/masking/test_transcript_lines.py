@@ -51,7 +51,25 @@ def test_innocent_lines_stay():
 
 def test_reader_sees_the_kind_without_asterisks():
     line = transcript_line("use ghp_" + "a1B2" * 9)
-    assert mask_lines_for_reading([line]) == [transcript_line("use [masked: github token]")]
+    assert list(mask_lines_for_reading(line)) == [transcript_line("use [masked: github token]")]
+
+
+def test_lines_between_two_records_are_masked_together_and_the_rest_is_left():
+    key = [b"-----BEGIN PRIVATE KEY-----", *[b"MIIE" + b"abcdEFGH1234" * 5] * 3, b"-----END PRIVATE KEY-----"]
+    record = transcript_line("use ghp_" + "a1B2" * 9)
+    lines = [record, b"", *key, record, record, b"", *key]
+    content = b"\n".join(lines)
+    end = len(b"\n".join(lines[:8]))
+    masked = mask_lines_in_place(content, end)
+    assert (len(masked.content), masked.content[end:]) == (len(content), content[end:])
+    assert b"MIIE" not in masked.content[:end]
+    assert b"ghp_" not in masked.content[:end]
+    assert (masked.counts, masked.changed_lines) == ({"github token": 2, "private key": 1}, 7)
+
+
+def test_lines_without_secrets_are_not_copied():
+    content = b"\n".join([transcript_line("nothing to hide"), b"plain", b""])
+    assert mask_lines_in_place(content).content is content
 
 
 def test_mask_that_would_break_json_keeps_it_valid():

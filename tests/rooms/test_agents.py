@@ -38,7 +38,6 @@ async def test_heartbeat_sets_status_and_current_task(team: Team):
                 "stale": False,
                 "sessions": 1,
                 "locks": 0,
-                "last_active": iso(team.clock.now),
                 "current_task": "cart",
                 "last_heartbeat": iso(team.clock.now),
             }
@@ -125,6 +124,43 @@ async def test_a_read_counts_as_activity_too(team: Team):
     await alice.list_backlog()
     await team.calls.activity.flush_pending()
     assert (await _status_by_agent(bob))["alice"] == ("busy", False)
+
+
+async def _count_heartbeats_in_audit(team: Team) -> int:
+    row = await team.database.read(
+        lambda tx: tx.one("select count(*) as n from audit where operation = 'memory_heartbeat'")
+    )
+    return row["n"]
+
+
+async def test_a_heartbeat_with_nothing_to_record_counts_as_activity_like_a_read(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(minutes=5)
+    assert (await alice.heartbeat())["timestamp"] == iso(team.clock.now)
+    assert await _count_heartbeats_in_audit(team) == 0
+    await team.calls.activity.flush_pending()
+    [status] = (await bob.get_agent_status(instance="alice"))["agents"]
+    assert (status["stale"], status["last_heartbeat"]) == (False, iso(team.clock.now))
+
+
+async def test_a_heartbeat_of_a_stale_agent_is_recorded_at_once(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(minutes=6)
+    await alice.heartbeat()
+    assert (await _status_by_agent(bob))["alice"] == ("busy", False)
+
+
+async def test_a_heartbeat_that_renews_locks_or_claims_or_has_a_key_is_recorded(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.heartbeat(idempotency_key="once")
+    assert await _count_heartbeats_in_audit(team) == 1
+    await alice.lock_files(files=["cart.py"])
+    await alice.heartbeat()
+    assert await _count_heartbeats_in_audit(team) == 2
+    item = (await bob.add_backlog_item(title="Cart"))["id"]
+    await bob.update_backlog_item(item_id=item, claim=True)
+    await bob.heartbeat()
+    assert await _count_heartbeats_in_audit(team) == 3
 
 
 async def test_a_heartbeat_without_a_status_changes_none(team: Team):

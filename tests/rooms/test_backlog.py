@@ -6,7 +6,7 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.clock import iso
-from commonplace.rooms.backlog.model import find_dependency_cycle
+from commonplace.rooms.backlog.dependency_cycle import find_dependency_cycle
 
 
 async def _alice_and_bob(team):
@@ -595,3 +595,61 @@ async def test_a_reason_to_defer_defers_the_item(team):
     await alice.update_backlog_item(item_id=other["id"], deferred_reason="next year")
     listed = await alice.list_backlog(status="deferred")
     assert {row["id"] for row in listed["items"]} == {item["id"], other["id"]}
+
+
+async def test_list_backlog_counts_the_closed_items_that_it_leaves_out(team):
+    alice = await team.agent("alice")
+    first, second, third, _fourth = await _add_items(alice, "One", "Two", "Three", "Four")
+    assert "done" not in await alice.list_backlog()
+    await alice.complete_backlog_item(item_id=first)
+    await alice.update_backlog_item(item_id=second, claim=True)
+    await alice.complete_backlog_item(item_id=second)
+    await alice.complete_backlog_item(item_id=third, wont_do=True)
+    listing = await alice.list_backlog()
+    assert (_list_titles(listing), listing["total"], listing["done"], listing["wont_do"]) == (
+        ["Four"],
+        1,
+        2,
+        1,
+    )
+    own = await alice.list_backlog(assigned_to="alice")
+    assert (own["total"], own["done"], own.get("wont_do", 0)) == (0, 1, 0)
+    for shown in ({"include_done": True}, {"ready": True}, {"status": "open"}):
+        assert "done" not in await alice.list_backlog(**shown)
+
+
+async def test_add_backlog_item_names_open_items_that_may_be_the_same_task(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    (known, closed, _other) = await _add_items(
+        alice, "Cart loses items on reload", "Reload: the cart loses its items", "Cart totals with VAT"
+    )
+    await alice.complete_backlog_item(item_id=closed)
+    await alice.update_backlog_item(item_id=known, claim=True)
+    similar = {
+        "id": known,
+        "title": "Cart loses items on reload",
+        "status": "in_progress",
+        "assigned_to": "alice",
+    }
+    added = await bob.add_backlog_item(title="Items vanish from the cart after a reload")
+    assert (added["similar"], "duplicate" in added["message"]) == ([similar], True)
+    batch = await bob.batch_backlog(
+        action="create", items=[{"title": "Reload loses items of the cart"}, {"title": "Print the invoice"}]
+    )
+    assert [[each["id"] for each in item.get("similar", [])] for item in batch["items"]] == [
+        [known, added["id"]],
+        [],
+    ]
+
+
+async def test_add_backlog_item_that_shares_a_word_with_another_is_not_similar(team):
+    alice = await team.agent("alice")
+    await _add_items(alice, "Cart totals with VAT", "Invoices by mail")
+    assert "similar" not in await alice.add_backlog_item(title="Cart icon is blurred")
+
+
+async def test_who_filed_an_item_is_told_when_somebody_starts_it(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    item = (await alice.add_backlog_item(title="Rates"))["id"]
+    await bob.update_backlog_item(item_id=item, claim=True)
+    assert (await alice.heartbeat())["_notice"] == [f"bob started {item} (Rates), which you filed."]

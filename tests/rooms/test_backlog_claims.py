@@ -207,7 +207,7 @@ async def test_a_claim_is_work_of_its_agent_and_completing_the_item_completes_th
     await bob.update_work(title="something else", status="in_progress")
     await bob.complete_backlog_item(item_id=item)
     assert await _list_work(carol) == {
-        ("bob", f"{item} totals"): "completed",
+        ("bob", "Cart"): "completed",
         ("bob", "something else"): "in_progress",
     }
 
@@ -282,6 +282,32 @@ async def test_work_of_a_claim_is_abandoned_if_it_is_taken_and_handed_over_if_it
     assert (await bob.list_backlog())["_notice"] == [f"carol took {item} from you: Cart"]
     await carol.end_session(summary="enough")
     assert (await _list_work(bob))["carol", "Cart"] == "handed over"
+
+
+async def test_work_is_completed_if_its_agent_does_the_item_after_all(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    await bob.update_backlog_item(item_id=item, status="open")
+    assert await _list_work(carol) == {("bob", "Cart"): "abandoned"}
+    await bob.complete_backlog_item(item_id=item)
+    await bob.end_session(summary="done")
+    assert await _list_work(carol) == {("bob", "Cart"): "completed"}
+
+
+async def test_work_of_an_item_that_its_agent_gives_to_another_is_handed_over(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    await bob.update_backlog_item(item_id=item, status="retest", assigned_to="carol")
+    assert await _list_work(carol) == {("bob", "Cart"): "handed over"}
+
+
+async def test_work_on_an_item_that_is_done_is_completed_at_the_end_of_its_session(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    await bob.complete_backlog_item(item_id=item)
+    await bob.update_work(title="cart", status="in_progress", notes="merged")
+    await bob.end_session(summary="done")
+    assert await _list_work(carol) == {("bob", "Cart"): "completed"}
 
 
 @pytest.mark.parametrize(
@@ -395,25 +421,93 @@ async def test_blocked_item_makes_its_work_blocked_and_goes_on_with_it(team: Tea
 
 async def test_blocked_item_blocks_work_that_has_a_title_of_its_own(team: Team):
     bob = await team.agent("bob")
+    await bob.update_work(title="totals of the cart", status="in_progress")
     item = await _claim_item(team, bob)
-    await bob.update_work(title="totals of the basket", status="in_progress")
     await bob.update_backlog_item(item_id=item, status="blocked", deferred_reason="waits for a key")
+    assert await _list_work(bob) == {("bob", "totals of the cart"): "blocked"}
     await bob.update_backlog_item(item_id=item, claim=True)
-    items = (await bob.get_active_work())["recent_work_items"]
-    assert [(work["title"], work["status"]) for work in items] == [("totals of the basket", "in_progress")]
+    assert await _list_work(bob) == {("bob", "totals of the cart"): "in_progress"}
 
 
-async def test_work_of_a_blocked_item_waits_until_the_item_is_unblocked(team: Team):
+async def _block_on(team: Team, claimer: Agent, **fields) -> tuple[str, str]:
+    """Let the agent claim an item and set it to blocked by another; return the ids of both."""
+    need = (await (await team.agent("lead")).add_backlog_item(title="Price list", assigned_to="carol"))["id"]
+    item = await _claim_item(team, claimer)
+    await claimer.update_backlog_item(item_id=item, status="blocked", depends_on=[need], **fields)
+    return item, need
+
+
+@pytest.mark.parametrize(
+    "reason", [None, "needs the price list first", "{need} is not done", "waits for carol"]
+)
+async def test_blocked_item_goes_on_with_its_claim_when_its_last_dependency_is_closed(team: Team, reason):
     bob, carol = await team.agent("bob"), await team.agent("carol")
-    need = (await carol.add_backlog_item(title="API", assigned_to="carol"))["id"]
-    item = await _claim_item(team, bob)
-    await bob.update_backlog_item(item_id=item, status="blocked", depends_on=[need])
-    [blocked] = (await carol.get_active_work())["blocked_agents"]
-    assert blocked["waiting_for"] == need
-    await carol.complete_backlog_item(item_id=need)
-    assert [each["title"] for each in (await carol.get_active_work())["blocked_agents"]] == ["Cart"]
+    item, need = await _block_on(team, bob)
+    if reason is not None:
+        await bob.update_backlog_item(
+            item_id=item, status="blocked", deferred_reason=reason.format(need=need)
+        )
+    assert (await carol.get_active_work())["blocked_agents"][0]["waiting_for"] == need
+    closed = await carol.complete_backlog_item(item_id=need)
+    assert (closed["unblocked"], closed["notified"]) == ([item], ["bob", "lead"])
+    listing = await bob.list_backlog()
+    (listed,) = listing["items"]
+    assert (listed["status"], listed["assigned_to"], "claimed_until" in listed) == (
+        "in_progress",
+        "bob",
+        True,
+    )
+    assert "deferred_reason" not in listed
+    assert listing["_notice"][-1].endswith(f"Unblocked: {item} (Cart).")
+    assert (await carol.get_active_work())["blocked_agents"] == []
+    await bob.end_session(summary="enough")
+    assert await _list_ready(carol) == []
+    assert (await carol.list_backlog())["items"][0]["status"] == "open"
+
+
+async def test_blocked_item_of_an_agent_without_a_session_is_open_when_its_last_dependency_is_closed(
+    team: Team,
+):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item, need = await _block_on(team, bob)
+    other = (await carol.add_backlog_item(title="Labels"))["id"]
+    await bob.update_backlog_item(item_id=item, depends_on=[need, other])
+    await bob.end_session(summary="waits")
+    assert "unblocked" not in await carol.complete_backlog_item(item_id=need)
+    assert (await carol.complete_backlog_item(item_id=other))["unblocked"] == [item]
     (listed,) = (await carol.list_backlog())["items"]
-    assert listed["status"] == "blocked"
+    assert (listed["status"], listed["assigned_to"]) == ("open", "bob")
+
+
+@pytest.mark.parametrize("waits_for", ["reason", "agent", "signal"])
+async def test_item_that_is_blocked_for_another_reason_stays_blocked_and_its_owner_is_told(
+    team: Team, waits_for
+):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    reason = "legal has to approve" if waits_for == "reason" else ""
+    item, need = await _block_on(team, bob, deferred_reason=reason)
+    if waits_for == "agent":
+        await bob.update_work(title="Cart", status="blocked", blocked_by="dave")
+    elif waits_for == "signal":
+        await bob.update_work(title="Cart", status="blocked", waiting_for_signal="rates_ready")
+    await bob.list_backlog()
+    assert "unblocked" not in await carol.complete_backlog_item(item_id=need)
+    listing = await bob.list_backlog()
+    assert [each["status"] for each in listing["items"]] == ["blocked"]
+    shown = " (legal has to approve)" if reason else ""
+    assert listing["_notice"][-1].endswith(
+        f"{item} (Cart) has no open dependency left but stays blocked for another reason{shown}:"
+        " claim it, or set status='open', when that is over."
+    )
+
+
+async def test_item_that_was_blocked_without_open_dependencies_stays_blocked(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    item = await _claim_item(team, bob)
+    other = (await carol.add_backlog_item(title="Labels"))["id"]
+    await bob.update_backlog_item(item_id=item, status="blocked")
+    await carol.complete_backlog_item(item_id=other)
+    assert [each["status"] for each in (await bob.list_backlog())["items"]] == ["blocked"]
 
 
 async def test_blocked_item_without_a_reason_is_asked_for_one(team: Team):
@@ -439,3 +533,55 @@ async def test_blocked_item_keeps_whom_its_work_waits_for(team: Team):
     await bob.update_backlog_item(item_id=item, status="blocked", deferred_reason="waits for the API")
     [blocked] = (await bob.get_active_work())["blocked_agents"]
     assert (blocked["waiting_for"], blocked["reason"]) == ("carol", "waits for the API")
+
+
+async def test_batch_backlog_claims_an_item_that_it_creates(team: Team):
+    bob = await team.agent("bob")
+    batch = await bob.batch_backlog(
+        action="create", items=[{"title": "Cart", "claim": True}, {"title": "Tax", "claim": False}]
+    )
+    cart, tax = batch["items"]
+    assert (cart["status"], cart["item_status"], cart["assigned_to"]) == ("added", "in_progress", "bob")
+    assert cart["claimed_until"] == iso(team.clock.now + CLAIM_LIFETIME)
+    assert cart["work_id"].startswith("work_")
+    assert (tax["item_status"], "assigned_to" in tax) == ("open", False)
+    carol = await team.agent("carol")
+    with pytest.raises(errors.Conflict):
+        await carol.update_backlog_item(item_id=cart["id"], claim=True)
+
+
+async def test_batch_backlog_claims_what_it_creates_by_the_rules_of_a_claim(team: Team):
+    bob = await team.agent("bob")
+    items = [
+        {"title": "Cart", "claim": True},
+        {"title": "Tax", "claim": True, "assigned_to": "carol"},
+        {"title": "Sum", "claim": True, "depends_on": ["#0"]},
+    ]
+    with pytest.raises(errors.Invalid) as refused:
+        await bob.batch_backlog(action="create", items=items)
+    problems = refused.value.details["problems"]
+    assert [(problem["index"], problem["error"]) for problem in problems] == [
+        (1, "conflict"),
+        (2, "conflict"),
+    ]
+    assert (await bob.list_backlog())["items"] == []
+    forced = await bob.batch_backlog(action="create", items=[items[0], {**items[2], "force": True}])
+    assert [item["item_status"] for item in forced["items"]] == ["in_progress", "in_progress"]
+
+
+async def test_batch_backlog_names_the_action_that_takes_an_argument(team: Team):
+    bob = await team.agent("bob")
+    with pytest.raises(errors.Invalid) as refused:
+        await bob.batch_backlog(action="create", items=[{"title": "Cart", "wont_do": True}])
+    (problem,) = refused.value.details["problems"]
+    assert problem["error"] == "unknown_argument"
+    assert problem["message"] == "action='create' does not take 'wont_do'."
+    assert problem["hint"] == "It is an argument of: complete."
+
+
+async def test_a_new_item_can_be_claimed_in_the_same_call(team: Team):
+    bob, carol = await team.agent("bob"), await team.agent("carol")
+    added = await bob.add_backlog_item(title="Cart", claim=True)
+    assert (added["status"], added["item_status"], "claimed_until" in added) == ("added", "in_progress", True)
+    with pytest.raises(errors.Conflict):
+        await carol.update_backlog_item(item_id=added["id"], claim=True)

@@ -117,7 +117,26 @@ def test_pack_truncates_the_text_of_a_handoff_and_keeps_its_id():
     assert pack.handoff["id"] == "doc_0"
     assert pack.handoff["truncated"]
     assert pack.handoff["content"].endswith("…")
-    assert pack.omitted == {"handoff": 10}
+    assert "files" not in pack.handoff
+    assert (pack.omitted, pack.see_omitted) == ({}, "memory_get_by_id('doc_0')")
+
+
+def test_pack_counts_entries_and_names_the_calls_that_show_them():
+    others = [{"id": f"doc_{n}", "title": "x" * 100} for n in range(9)]
+    handoff = {"id": "doc_0", "notes": "y" * 300, "files": ["a.py"] * 9, "others": others}
+    locks = PackPart("relevant_locks", 2, [{"files": ["src/cart.py"]}], 4)
+    empty = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
+    pack = fit_boot_pack(empty, [PackPart("handoff", 1, handoff), locks], 300)
+    assert pack.omitted["handoff"] == 9 - len(pack.handoff.get("others", []))
+    assert pack.omitted["relevant_locks"] in (4, 5)
+    assert pack.see_omitted == "memory_get_by_id('doc_0'); memory_get_locks; a larger token_budget"
+    assert len(msgspec.json.encode(pack)) <= 300 * BYTES_PER_TOKEN
+
+
+def test_pack_names_the_call_for_what_a_section_left_out_itself():
+    empty = BootPack(project="shop", agent="alice", session_id="shop_alice_0")
+    pack = fit_boot_pack(empty, [PackPart("relevant_locks", 1, [], 4)], 2000)
+    assert (pack.omitted, pack.see_omitted) == ({"relevant_locks": 4}, "memory_get_locks")
 
 
 @given(token_budget=st.integers(300, 20_000))
@@ -138,3 +157,39 @@ async def test_start_session_is_within_any_budget(team: Team, token_budget: int)
     assert len(answer.to_text()) <= token_budget * BYTES_PER_TOKEN
     pack = msgspec.json.decode(answer.to_text())
     assert list(pack) == [name for name in BootPack.__struct_fields__ if name in pack]
+
+
+async def fill_project(team: Team) -> None:
+    """Every section has more than a small budget holds."""
+    bob = await team.agent("bob", task_description="Totals of the cart in src/cart.py")
+    alice = await team.agent("alice")
+    for n in range(8):
+        words = f"The cart {n} rounds its totals at the end and never per line. " * 6
+        await bob.record_learning(topic=f"Cart totals {n}", content=words)
+        await bob.store(title=f"Cart decision {n}", content=words, memory_type="adr")
+        await bob.add_backlog_item(title=f"Cart task {n} " + "x" * 80, assigned_to="alice")
+        await bob.lock_files(files=[f"src/cart_{n}.py"], reason="cart totals")
+        await bob.send_message(to_instance="alice", message=words)
+        await bob.define_spec(name=f"cart-api-{n}", content=words)
+    await bob.guidelines(action="set", name="cart", rule="Money is integer cents.", scope="shop")
+    await alice.end_session(
+        summary="Totals", handoff_notes="Next: the cart. " * 60, files_modified=["a.py"] * 30
+    )
+    for n in range(5):
+        await (await team.agent(f"agent{n}")).end_session(summary=f"Cart {n}", handoff_notes="Next: tax")
+
+
+async def test_start_session_keeps_each_budget_in_a_full_project(team: Team):
+    await fill_project(team)
+    sizes, packs = [], []
+    for token_budget in (300, 600, 2000):
+        arguments = {"project": "shop", "claude_instance": "alice", "task_description": "cart totals"}
+        answer = await team.calls.run(
+            "memory_start_session", arguments | {"token_budget": token_budget}, team.anyone().caller
+        )
+        sizes.append(len(answer.to_text()) / BYTES_PER_TOKEN)
+        packs.append(msgspec.json.decode(answer.to_text()))
+    assert sizes[0] <= 300 < sizes[1] <= 600 < sizes[2] <= 2000
+    assert packs[0]["handoff"]["truncated"]
+    assert all(pack["see_omitted"] for pack in packs)
+    assert all(0 < count <= 100 for pack in packs for count in pack["omitted"].values())

@@ -53,9 +53,7 @@ async def test_checklist_check_can_be_taken_back_and_keeps_its_notes(team):
     assert undone["item"]["notes"] == "all green"
 
 
-async def test_checklist_check_of_a_checked_item_says_whose_check_it_is_and_which_notes_it_replaced(
-    team, clock
-):
+async def test_checklist_check_of_a_checked_item_says_whose_check_it_is_and_keeps_its_notes(team, clock):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     await alice.checklist(action="create", name="release", items=["tests", "docs"])
     first = await alice.checklist(action="check", name="release", item_index=0, notes="all green")
@@ -66,10 +64,41 @@ async def test_checklist_check_of_a_checked_item_says_whose_check_it_is_and_whic
     assert again["message"] == f"alice had checked it already, at {checked_at}."
     assert (again["item"]["notes"], again["progress"]) == ("all green", "1/2")
     noted = await bob.checklist(action="check", name="release", item_index=0, notes="one is flaky")
-    assert noted["message"] == f"alice had checked it already, at {checked_at}. Your notes are stored."
-    assert noted["earlier_notes"] == "all green"
+    assert noted["message"] == "Your notes are added to the earlier ones."
     items = (await alice.checklist(action="get", name="release"))["items"]
-    assert (items[0]["checked_by"], items[0]["notes"]) == ("alice", "one is flaky")
+    assert (items[0]["checked_by"], items[0]["notes"]) == ("bob", "all green\none is flaky")
+    assert items[0]["checked_at"] == iso(clock.now)
+
+
+@pytest.mark.parametrize("indexes", [[2, 0, 2], "[0, 2]"], ids=["list", "JSON text"])
+async def test_checklist_check_takes_several_items(team, clock, indexes):
+    alice = await team.agent("alice")
+    await alice.checklist(action="create", name="release", items=["tests", "docs", "tag"])
+    await alice.checklist(action="check", name="release", item_index=2, notes="v1")
+    checked = await alice.checklist(action="check", name="release", item_index=indexes, notes="done twice")
+    times = {"done": True, "checked_by": "alice", "checked_at": iso(clock.now)}
+    assert checked == {
+        "status": "checked",
+        "name": "release",
+        "project": "shop",
+        "progress": "2/3",
+        "items": [
+            {"index": 0, "text": "tests", **times},
+            {"index": 2, "text": "tag", **times},
+        ],
+        "message": "Your notes are added to the earlier ones.",
+    }
+    items = (await alice.checklist(action="get", name="release"))["items"]
+    assert [item.get("notes") for item in items] == ["done twice", None, "v1\ndone twice"]
+
+
+async def test_checklist_check_of_several_items_is_all_or_nothing(team):
+    alice = await team.agent("alice")
+    await alice.checklist(action="create", name="release", items=["tests", "docs"])
+    for indexes, refusal in (([0, 2], errors.NotFound), ([0, -1], errors.Invalid), ([], errors.Invalid)):
+        with pytest.raises(refusal):
+            await alice.checklist(action="check", name="release", item_index=indexes)
+    assert (await alice.checklist(action="get", name="release"))["progress"] == "0/2"
 
 
 async def test_checklist_add_puts_items_at_the_end(team):

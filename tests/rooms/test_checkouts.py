@@ -107,7 +107,9 @@ async def test_status_tells_who_is_here_and_whose_the_changes_are(team: Team):
     await edit(ben, "src/tax.py")
     await report(ben, files=["src/cart.py", "src/tax.py"], shelved=["ben/1"])
     status = await ann.checkout_status()
-    assert [(other["agent"], other["here"]) for other in status["others"]] == [("ben", True)]
+    assert [(other["agent"], other["here"], other["touched"]) for other in status["others"]] == [
+        ("ben", True, ["src/tax.py"])
+    ]
     assert {file["file"]: file["agent"] for file in status["dirty"]} == {
         "src/cart.py": "ann",
         "src/tax.py": "ben",
@@ -115,10 +117,32 @@ async def test_status_tells_who_is_here_and_whose_the_changes_are(team: Team):
     assert (status["shelved"], status["as_of"]) == (["ben/1"], iso(team.clock.now))
 
 
-async def test_status_without_hooks_says_so(team: Team):
+async def test_status_without_hooks_shows_who_is_there_and_which_files_each_holds(team: Team):
     ann = await team.agent("ann", working_directory="/tmp/x")
+    ben = await team.agent("ben", working_directory="/tmp/x", task_description="VAT")
+    await team.agent("carl", working_directory="/tmp/y")
+    await ben.lock_files(files=["src/tax.py"])
+    await ben.update_work(title="VAT", status="in_progress", files_touched=["src/cart.py"])
+    await ann.lock_files(files=["src/own.py"])
     status = await ann.checkout_status()
-    assert (status.keys(), "no hook" in status["message"]) == ({"root", "message"}, True)
+    assert (status["root"], "dirty" in status, "where the hooks run" in status["message"]) == (
+        "/tmp/x",
+        False,
+        True,
+    )
+    shown = [
+        (other["agent"], other["here"], other.get("locked"), other.get("touched"))
+        for other in status["others"]
+    ]
+    assert shown == [("ben", True, ["src/tax.py"], ["src/cart.py"]), ("carl", False, None, None)]
+
+
+async def test_status_of_a_session_without_a_folder_says_how_to_name_it(team: Team):
+    ann = await team.agent("ann")
+    await team.agent("ben")
+    status = await ann.checkout_status()
+    assert [(other["agent"], other["here"]) for other in status["others"]] == [("ben", False)]
+    assert "working_directory" in status["message"]
 
 
 @pytest.mark.parametrize(

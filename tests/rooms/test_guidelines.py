@@ -177,3 +177,18 @@ async def test_live_sessions_of_the_project_are_told_of_a_guideline_once(team):
         assert (await other.list_backlog())["_notice"] == [
             "ann set the guideline 'tests' (global): Run them."
         ]
+
+
+async def test_guidelines_without_an_action_are_listed(team):
+    ann = await team.agent("ann")
+    await ann.guidelines(action="set", name="tests", rule="Run them.", scope="shop")
+    assert await ann.guidelines() == await ann.guidelines(action="list")
+    assert (await ann.guidelines(scope="shop"))["count"] == 1
+    with pytest.raises(errors.Invalid, match="Missing `action`"):
+        await ann.guidelines(name="tests")
+
+
+async def test_a_family_without_a_listing_needs_an_action(team):
+    ann = await team.agent("ann")
+    with pytest.raises(errors.Invalid, match="Missing `action`"):
+        await ann.admin()

@@ -187,3 +187,111 @@ async def test_a_handoff_of_another_agent_that_has_no_notes_says_so(team):
     await (await team.agent("carol")).end_session(summary="Cart totals", handoff_notes="Next: tax")
     others = (await team.agent("bob")).started["handoff"]["others"]
     assert {entry["agent"]: entry.get("notes") for entry in others} == {"alice": "none", "carol": None}
+
+
+async def file_item(agent: Agent, title: str = "Remove a voucher") -> str:
+    return (await agent.add_backlog_item(title=title))["id"]
+
+
+async def test_handoff_whose_named_items_are_closed_is_finished(team: Team):
+    alice = await team.agent("alice")
+    done, first, second = [await file_item(alice, title) for title in ("Vouchers", "Removal", "Contract")]
+    await alice.complete_backlog_item(item_id=done)
+    team.clock.advance(minutes=1)
+    left = await hand_over(team, alice, handoff_notes=f"{done} is done. Open: {first} and {second}")
+    later = await team.agent("alice")
+    await later.complete_backlog_item(item_id=first)
+    halfway = await team.agent("carol")
+    await later.complete_backlog_item(item_id=second)
+    ended = await later.end_session(summary="Both are done")
+    team.clock.advance(minutes=1)
+    again = (await team.agent("alice")).started["handoff"]
+    assert halfway.started["handoff"]["others"][0]["id"] == left
+    assert halfway.started["handoff"]["others"][0]["resumed"]
+    assert "open_handoffs" not in ended
+    assert (again["id"], again["notes"], "unfinished" in again) == (
+        ended["handoff_id"],
+        "Both are done",
+        False,
+    )
+
+
+async def test_handoff_is_unfinished_again_when_its_item_is_opened_again(team: Team):
+    alice = await team.agent("alice")
+    item = await file_item(alice)
+    left = await hand_over(team, alice, handoff_notes=f"Open: {item}")
+    bob = await team.agent("bob")
+    await bob.complete_backlog_item(item_id=item)
+    closed = (await team.agent("alice")).started["handoff"]
+    await bob.update_backlog_item(item_id=item, status="open")
+    opened = (await team.agent("alice")).started["handoff"]
+    assert (closed["id"], "unfinished" in closed) == (left, False)
+    assert (opened["id"], opened["unfinished"]) == (left, True)
+
+
+async def test_handoff_of_a_returned_claim_is_finished_with_its_item(team: Team):
+    alice = await team.agent("alice")
+    item = await file_item(alice)
+    await alice.update_backlog_item(item_id=item, claim=True)
+    await hand_over(team, alice)
+    bob = await team.agent("bob")
+    await bob.complete_backlog_item(item_id=item)
+    assert "unfinished" not in (await team.agent("alice")).started["handoff"]
+
+
+async def test_handoff_whose_items_were_closed_before_it_stays_unfinished(team: Team):
+    alice = await team.agent("alice")
+    item = await file_item(alice)
+    await alice.update_backlog_item(item_id=item, claim=True)
+    await alice.complete_backlog_item(item_id=item)
+    team.clock.advance(minutes=1)
+    await hand_over(team, alice, handoff_notes=f"{item} is done; next: tax")
+    assert (await team.agent("alice")).started["handoff"]["unfinished"]
+
+
+async def test_end_names_the_handoff_that_stays_open_and_how_to_close_it(team: Team):
+    left = await hand_over(team, await team.agent("alice"))
+    again = await team.agent("alice")
+    ended = await again.end_session(summary="Tax is done")
+    call = f"memory_end_session(takes_handoff=['{left}'])"
+    assert again.started["handoff"]["close_with"] == call
+    assert ended["open_handoffs"] == [
+        {"id": left, "title": "Totals", "close_with": f"{call} of your next session"}
+    ]
+
+
+async def test_end_names_no_handoff_that_it_closed_or_was_not_shown(team: Team):
+    first = await agent_in(team, "alice", "/shop")
+    parallel = await agent_in(team, "alice", "/bank")
+    team.clock.advance(minutes=1)
+    left = await hand_over(team, first)
+    replaced = await (await agent_in(team, "alice", "/shop")).end_session(
+        summary="x", handoff_notes="Next: y"
+    )
+    team.clock.advance(minutes=1)
+    taken = await (await agent_in(team, "alice", "/shop")).end_session(
+        summary="x", takes_handoff=[replaced["handoff_id"]]
+    )
+    unaware = await parallel.end_session(summary="x")
+    assert left != replaced["handoff_id"]
+    assert not any("open_handoffs" in ended for ended in (replaced, taken, unaware))
+
+
+async def test_older_handoff_is_shown_with_what_its_agent_left_since(team: Team):
+    left = await hand_over(team, await team.agent("alice"))
+    first = (await team.agent("alice")).started["handoff"]
+    newer = await hand_over(team, await team.agent("alice"), summary="Tax is done", handoff_notes="")
+    shown = (await team.agent("alice")).started["handoff"]
+    assert "since_then" not in first
+    assert (shown["id"], shown["since_then"]) == (left, f"Tax is done ({newer}, 1min)")
+
+
+async def test_standup_leaves_out_a_handoff_whose_items_are_closed(team: Team):
+    alice = await team.agent("alice")
+    item = await file_item(alice)
+    await hand_over(team, alice, handoff_notes=f"Open: {item}")
+    await hand_over(team, await team.agent("carol"), summary="Invoices")
+    bob = await team.agent("bob")
+    await bob.complete_backlog_item(item_id=item)
+    standup = await bob.get_standup()
+    assert [each["title"] for each in standup["open"] if each["kind"] == "handoff"] == ["Invoices"]

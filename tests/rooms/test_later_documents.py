@@ -111,3 +111,48 @@ async def test_query_keeps_the_entry_that_has_the_name_before_a_newer_one_of_the
     await team.calls.search.drain_queue()
     found = await alice.query(query="importer stops without tomlb")
     assert found["results"][0]["title"] == "The importer needs tomlb"
+
+
+_HELPER = "Commit a shared helper before the code that imports it"
+_LOCKED = (
+    "While the file was locked by another agent every import failed. Commit the helper, then the import."
+)
+_RELEASED = "The file had just been released, but the helper was missing. Commit the helper, then the import."
+
+
+async def test_an_own_learning_about_the_same_topic_is_told_anew(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, _HELPER, _LOCKED)
+    again = await alice.record_learning(topic=_HELPER.upper(), content=_RELEASED)
+    assert f"your earlier {old} has the same topic" in again["duplicate_warning"]
+    assert (await alice.get_by_id(doc_id=old))["links"]["later"] == again["id"]
+    expected = [(again["id"], None), (old, again["id"])]
+    assert await _list_results(alice, "the file was locked by another agent") == expected
+
+
+async def test_two_learnings_under_one_word_replace_each_other_only_if_they_are_similar(team):
+    alice = await team.agent("alice")
+    old = await _record(alice, "pytest", "Fixtures with module scope leak the cart between two runs.")
+    again = await alice.record_learning(topic="pytest", content="Use -n 2 on small machines, else swap.")
+    assert f"{old} has the same title" in again["duplicate_warning"]
+    assert "later" not in (await alice.get_by_id(doc_id=old)).get("links", {})
+
+
+async def test_query_puts_the_newer_of_two_documents_with_the_same_title_first(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    old = await _record(alice, _HELPER, _LOCKED)
+    team.clock.advance(days=1)
+    new = await _record(bob, f" {_HELPER}", _RELEASED)
+    assert await _list_results(alice, "the file was locked by another agent") == [(new, None), (old, new)]
+    assert "later" not in (await alice.get_by_id(doc_id=old)).get("links", {})
+
+
+async def test_query_does_not_link_documents_of_other_types_or_subjects_with_the_same_title(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await _record(alice, "pytest", "Fixtures with module scope leak the cart between two runs of the suite.")
+    await _record(bob, "pytest", "Use two workers on small machines, else they swap and every check is slow.")
+    await bob.store(
+        title="pytest", memory_type="adr", content="Fixtures with module scope leak the cart; we forbid them."
+    )
+    found = await _list_results(alice, "pytest fixtures with module scope, workers on small machines")
+    assert [later for _, later in found] == [None] * 3

@@ -80,7 +80,7 @@ def _taken_over_lease_stays(patch):
     async def take_over_nothing(*_arguments):
         pass
 
-    patch.setattr(operations, "take_over_lapsed", take_over_nothing)
+    patch.setattr(operations, "take_over_leases", take_over_nothing)
 
 
 def _directories_above_not_read(patch):

@@ -42,7 +42,7 @@ async def test_who_waited_in_vain_reads_so_and_is_told_when_the_lock_comes_free(
     refused = await bob.lock_files(files=["src/cart.py"], wait_seconds=1)
     assert (refused["success"], refused["conflicts"][0]["held_by"]) == (False, "alice")
     assert refused["message"].startswith("Waited 1 s in vain. ")
-    assert "retry with wait_seconds" not in refused["message"]
+    assert refused["message"].endswith("call again to go on waiting.")
     await alice.unlock_files()
     assert (await bob.list_backlog())["_notice"] == [_FREE]
 
@@ -86,9 +86,10 @@ async def test_a_path_that_another_still_holds_is_not_told(team: Team):
 async def test_who_got_the_lock_meanwhile_is_not_told(team: Team):
     alice, bob = await _wait_in_vain(team)
     team.clock.advance(minutes=11)
-    assert (await bob.lock_files(files=["src/cart.py"]))["success"]
+    granted = await bob.lock_files(files=["src/cart.py"])
+    assert (granted["success"], "_notice" in granted) == (True, False)
     assert "_notice" not in await bob.heartbeat()
-    assert "waiting" not in await alice.get_locks()
+    assert "wanted_by" not in await alice.get_locks()
 
 
 async def test_get_locks_shows_who_waits(team: Team):
@@ -109,15 +110,60 @@ async def test_get_locks_of_a_path_shows_who_waits_for_it(team: Team):
 async def test_who_got_a_lock_that_covers_the_path_does_not_wait_any_more(team: Team):
     alice, bob = await _wait_in_vain(team)
     team.clock.advance(minutes=11)
-    assert (await bob.lock_files(files=["src/"]))["success"]
+    granted = await bob.lock_files(files=["src/"])
+    assert (granted["success"], "_notice" in granted) == (True, False)
     assert "_notice" not in await bob.heartbeat()
-    assert "waiting" not in await alice.get_locks()
+    assert "wanted_by" not in await alice.get_locks()
+
+
+@pytest.mark.parametrize("wider", ["src/", "src", "src/*.py"])
+async def test_who_takes_a_wider_lock_is_not_told_that_the_path_is_free(team: Team, wider):
+    alice, bob = await _wait_in_vain(team)
+    await alice.unlock_files()
+    assert "_notice" not in await bob.lock_files(files=[wider])
+    assert "_notice" not in await bob.heartbeat()
+
+
+async def test_who_takes_one_of_several_free_paths_is_told_of_the_others(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.lock_files(files=["a.py", "b.py", "c.py"])
+    await bob.lock_files(files=["a.py", "b.py", "c.py"])
+    await alice.unlock_files()
+    assert (await bob.lock_files(files=["b.py"]))["_notice"] == [
+        "a.py, c.py are free now but not reserved for you: lock them with memory_lock_files."
+    ]
+
+
+async def test_who_gets_the_lock_through_a_wait_is_not_told_that_it_is_free(team: Team):
+    alice, bob = await _wait_in_vain(team)
+    team.clock.advance(minutes=1)
+    waiting = asyncio.create_task(bob.lock_files(files=["src/cart.py"], wait_seconds=50))
+    await alice.get_messages(wait_seconds=50)
+    await alice.unlock_files()
+    granted = await waiting
+    assert (granted["success"], "_notice" in granted) == (True, False)
+    assert "_notice" not in await bob.heartbeat()
+
+
+async def test_who_withdraws_a_wish_for_a_lapsed_lock_is_not_told(team: Team):
+    _, bob = await _wait_in_vain(team)
+    team.clock.advance(minutes=11)
+    assert "_notice" not in await bob.unlock_files()
+
+
+async def test_who_shares_a_lock_and_wants_it_alone_is_told_when_the_others_are_gone(team: Team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    for holder in (alice, bob):
+        await holder.lock_files(files=["src/cart.py"], mode="shared")
+    assert not (await bob.lock_files(files=["src/cart.py"]))["success"]
+    await alice.unlock_files()
+    assert (await bob.list_backlog())["_notice"] == [_FREE]
 
 
 async def test_a_session_that_ended_does_not_wait_any_more(team: Team):
     alice, bob = await _wait_in_vain(team)
     await bob.end_session(summary="done")
-    assert "waiting" not in await alice.get_locks()
+    assert "wanted_by" not in await alice.get_locks()
     rows = await team.database.read(
         lambda tx: tx.all("select path from lock_waiter where project = $1", "shop")
     )
@@ -131,7 +177,7 @@ async def test_waiting_ends_when_the_lease_that_was_met_would_have_lapsed_twice(
         await alice.heartbeat()
     assert len((await alice.get_locks())["wanted_by"]) == 1
     team.clock.advance(minutes=3)
-    assert "waiting" not in await alice.get_locks()
+    assert "wanted_by" not in await alice.get_locks()
     await alice.unlock_files()
     assert "_notice" not in await bob.heartbeat()
 
@@ -173,7 +219,9 @@ async def test_a_wait_for_a_lock_ends_with_urgent_mail_and_the_wish_stays(team: 
     await alice.send_message(to_instance="bob", message="I need it until noon", priority="urgent")
     reply = await waiting
     assert (reply["success"], len(reply["_notice"])) == (False, 1)
-    assert reply["message"].startswith("The wait ended early: urgent mail, see _notice. ")
+    assert reply["message"].startswith(
+        "The wait ended early, without the lock: urgent mail came (see _notice). "
+    )
     await alice.unlock_files()
     assert _FREE in (await bob.list_backlog())["_notice"]
 
@@ -196,12 +244,14 @@ async def test_two_agents_that_wait_for_each_other_are_told_at_once(team: Team):
     await bob.lock_files(files=["src/tax.py"])
     await bob.lock_files(files=["src/cart.py"])
     reply = await alice.lock_files(files=["src/tax.py"], wait_seconds=50)
-    assert reply["message"].startswith("The wait ended early: bob waits for a file that you have locked, ")
+    assert reply["message"].startswith(
+        "The wait ended early, without the lock: bob waits for a file that you have locked, "
+    )
     assert reply["_notice"] == [_WANTED]
 
 
 async def test_who_withdraws_its_wish_is_not_told(team: Team):
     alice, bob = await _wait_in_vain(team)
-    await bob.unlock_files(files=["src/cart.py"])
+    assert (await bob.unlock_files(files=["src/cart.py"]))["withdrawn"] == ["src/cart.py"]
     assert "notified" not in await alice.unlock_files()
     assert "_notice" not in await bob.list_backlog()

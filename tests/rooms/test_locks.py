@@ -50,8 +50,8 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
             }
         ],
         "message": "1 of 1 paths are locked by others; nothing was locked."
-        " The holder was told, and a notice tells you when it is free (memory_unlock_files withdraws this)."
-        " Do other work, or retry with wait_seconds.",
+        " The holder was told, and a notice tells you when it is free: call again then (memory_unlock_files withdraws this)."
+        " Do other work, or call again with wait_seconds.",
     }
 
 
@@ -388,6 +388,51 @@ async def test_lock_files_names_what_others_changed_since_the_caller_did(team):
     await bob.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
     again = await alice.lock_files(files=["cart.py", "tax.py"])
     assert again["changed"] == [{"file": "cart.py", "changed_by": "bob", "age": "just now"}]
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "seen"),
+    [
+        ("cart.py", "exclusive", {"last_locked_by": "carol", "age": "just now"}),
+        ("cart.py#Cart.total", "exclusive", {"last_locked_by": "carol", "age": "just now"}),
+        ("tax.py", "exclusive", {"changed_by": "bob", "age": "1min"}),
+        ("cart.py", "shared", {"changed_by": "bob", "age": "1min"}),
+    ],
+    ids=["file", "region", "other file", "reader"],
+)
+async def test_lock_files_names_who_had_the_file_locked_after_the_reported_change(team, path, mode, seen):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    team.clock.advance(seconds=1)
+    await bob.lock_files(files=["cart.py"])
+    await bob.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    await bob.unlock_files()
+    team.clock.advance(seconds=60)
+    await carol.lock_files(files=[path], mode=mode)
+    await carol.unlock_files()
+    team.clock.advance(seconds=8)
+    assert (await alice.lock_files(files=["cart.py"]))["changed"] == [{"file": "cart.py", **seen}]
+
+
+async def test_lock_files_names_who_reported_a_change_before_unlocking(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    team.clock.advance(seconds=1)
+    await bob.lock_files(files=["cart.py"])
+    await bob.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    team.clock.advance(seconds=5)
+    await bob.unlock_files()
+    (changed,) = (await alice.lock_files(files=["cart.py"]))["changed"]
+    assert changed["changed_by"] == "bob"
+
+
+async def test_lock_files_names_who_had_the_file_locked_when_its_session_ended(team):
+    alice, bob, carol = [await team.agent(name) for name in ("alice", "bob", "carol")]
+    team.clock.advance(seconds=1)
+    await bob.update_work(title="cart", status="in_progress", files_touched=["cart.py"])
+    team.clock.advance(seconds=1)
+    await carol.lock_files(files=["cart.py"])
+    await carol.end_session(summary="done")
+    (changed,) = (await alice.lock_files(files=["cart.py"]))["changed"]
+    assert changed["last_locked_by"] == "carol"
 
 
 async def test_lock_files_does_not_repeat_a_change_that_the_caller_has_followed(team):

@@ -43,7 +43,7 @@ async def test_send_message_returns_id_recipients_and_thread(team):
         "recipients": 1,
         "chain_depth": 0,
         "live_subscribers": 1,
-        "delivery": "with bob's next call",
+        "delivery": "bob is live (last call: just now) and sees it with the next reply",
     }
     assert sent["message_id"].startswith("msg_")
     assert len(sent["message_id"]) == len("msg_") + 12
@@ -287,8 +287,11 @@ async def test_send_message_twice_within_five_minutes_is_one_message(team, clock
     alice, bob = await _start_agents(team, "alice", "bob")
     first = await alice.send_message(to_instance="bob", message="hello")
     clock.advance(minutes=4)
-    del first["delivery"]
-    assert await alice.send_message(to_instance="bob", message="hello") == first | {"duplicate": True}
+    again = first | {
+        "duplicate": True,
+        "delivery": "not sent again: you sent the same (sent: 4min); bob has not read it yet",
+    }
+    assert await alice.send_message(to_instance="bob", message="hello") == again
     clock.advance(minutes=2)
     later = await alice.send_message(to_instance="bob", message="hello")
     assert later["message_id"] != first["message_id"]
@@ -335,6 +338,23 @@ async def test_send_message_says_since_when_the_recipient_is_offline(team, clock
     clock.advance(minutes=4)
     sent = await alice.send_message(to_instance="bob", content="hello")
     assert sent["delivery"] == f"bob is offline since {left_at}; it waits in the inbox"
+
+
+async def test_send_message_to_a_group_says_who_sees_it_when(team):
+    alice, bob, _carol = await _start_agents(team, "alice", "bob", "carol")
+    sent = await alice.send_message(to_instance="*", message="freeze")
+    assert sent["delivery"] == "all 2 see it with their next reply"
+    await bob.end_session(summary="home")
+    sent = await alice.send_message(to_instance="*", message="thaw")
+    assert (sent["recipients"], sent["delivery"]) == (1, "the recipient sees it with the next reply")
+    boss = await _start_admin(team, "boss")
+    await _start_admin(team, "deputy")
+    await boss.end_session(summary="home")
+    sent = await alice.send_message(to_instance="@admins", message="help")
+    assert (sent["offline"], sent["delivery"]) == (
+        ["boss"],
+        "1 of 2 see it with their next reply; in the inboxes of those in `offline` it waits",
+    )
 
 
 async def test_send_message_in_reply_goes_on_with_the_thread_across_projects(team):
@@ -771,3 +791,18 @@ async def test_header_of_mail_without_a_subject_has_its_first_words(team):
         "subject"
     ] == "Totals are cents. Always."
     assert "subject" not in (await bob.get_messages())["messages"][0]
+
+
+async def test_a_question_that_nobody_answered_is_shown_to_the_next_session_of_who_asked(team):
+    alice, bob = await _start_agents(team, "alice", "bob")
+    asked = await alice.send_message(to_instance="bob", message="May a cart be empty?", category="question")
+    await alice.send_message(to_instance="bob", message="The tests pass.")
+    (question,) = (await team.agent("alice")).started["awaiting_reply"]
+    assert question == {
+        "message_id": asked["message_id"],
+        "to": "bob",
+        "question": "May a cart be empty?",
+        "age": "just now",
+    }
+    await bob.send_message(to_instance="alice", message="Yes.", reply_to=asked["message_id"])
+    assert "awaiting_reply" not in (await team.agent("alice")).started

@@ -78,13 +78,17 @@ async def record_learning(agent: Agent, word: str) -> str:
     return (await agent.record_learning(topic="Cart", content=f"Beware of the {word}."))["id"]
 
 
+async def ask_person(agent: Agent, word: str) -> str:
+    return (await agent.ask_person(question=f"May we keep the {word}?", wait_seconds=0))["request_id"]
+
+
 KINDS = [
     Kind("spec", define_spec, lambda agent, _item, word: define_spec(agent, word)),
     Kind(
         "backlog",
         add_task,
         change_task,
-        lambda agent, item: agent.complete_backlog_item(item_id=item),
+        lambda agent, item: agent.complete_backlog_item(item_id=item, wont_do=True),
     ),
     Kind(
         "checklist",
@@ -101,6 +105,7 @@ KINDS = [
     Kind("function", register_function, lambda agent, _item, word: register_function(agent, word)),
     Kind("work", update_work, lambda agent, _item, word: update_work(agent, word)),
     Kind("message", broadcast),
+    Kind("request", ask_person),
     Kind(
         "document",
         record_learning,
@@ -221,13 +226,22 @@ async def test_task_is_shown_with_priority_assignee_and_claim(team: Team, clock)
     assert (result["status"], result.get("claimed_until")) == ("open", None)
 
 
-async def test_done_task_is_found_on_request(team: Team):
+async def test_done_task_is_found_behind_what_holds_now(team: Team):
     alice = await team.agent("alice")
     task = await add_task(alice, "walrus")
     await alice.complete_backlog_item(item_id=task, resolution="Fed the ocelot.")
-    assert ids(await alice.query(query="ocelot")) == []
-    found = await alice.query(query="ocelot", include_inactive=True)
+    found = await alice.query(query="ocelot")
     assert [(result["id"], result["status"]) for result in found["results"]] == [(task, "done")]
+    learning = (await alice.record_learning(topic="Food", content="An ocelot eats at night."))["id"]
+    assert ids(await alice.query(query="ocelot")) == [learning, task]
+
+
+async def test_task_that_was_not_done_is_found_on_request(team: Team):
+    alice = await team.agent("alice")
+    task = await add_task(alice, "walrus")
+    await alice.complete_backlog_item(item_id=task, wont_do=True)
+    assert ids(await alice.query(query="walrus")) == []
+    assert ids(await alice.query(query="walrus", include_inactive=True)) == [task]
 
 
 async def test_task_that_moves_is_found_where_it_is(team: Team):
@@ -363,7 +377,7 @@ async def test_change_of_status_does_not_embed_an_item_again(team: Team):
     number, _ = await load_entry()
     await alice.update_backlog_item(item_id=task, priority="high", claim=True)
     assert await load_entry() == (number, "active")
-    await alice.complete_backlog_item(item_id=task)
+    await alice.complete_backlog_item(item_id=task, wont_do=True)
     assert (await load_entry())[1] == "inactive"
 
 

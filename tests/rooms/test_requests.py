@@ -8,6 +8,7 @@ import pytest
 from commonplace import errors
 from commonplace.access import LOCAL, OPERATOR, Caller
 from commonplace.catalogue import CATALOGUE
+from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 
 EVERYWHERE = frozenset({"*"})
@@ -263,6 +264,18 @@ async def test_answer_to_a_question_that_nobody_waits_for_comes_as_a_notice_once
     assert "_notice" not in await ann.heartbeat()
 
 
+async def test_a_wait_for_messages_ends_with_the_answer_to_a_question_that_stays_open(team):
+    ann = await team.agent("ann")
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert asked["message"].startswith("The question stays open.")
+    assert "memory_get_messages(wait_seconds=50) ends when it comes" in asked["message"]
+    waiting = asyncio.create_task(ann.get_messages(wait_seconds=50))
+    await asyncio.sleep(0)
+    await _answer(team, asked["request_id"], decision="answer", answers=["yes"])
+    (notice,) = (await asyncio.wait_for(waiting, PATIENCE_SECONDS / 2))["_notice"]
+    assert f'eve answered "Ship it?" ({asked["request_id"]}): yes' in notice
+
+
 async def test_same_question_again_is_the_same_request_until_it_is_read(team):
     ann = await team.agent("ann")
     first = await ann.ask_person(question="Ship it?", wait_seconds=0)
@@ -349,3 +362,54 @@ async def test_report_leaves_secrets_out(team):
 def test_no_tool_of_a_model_answers_requests():
     assert "memory_ask_person" in CATALOGUE.model_tools
     assert CATALOGUE.model_tools.isdisjoint({"memory_answer_request", "memory_report_request"})
+
+
+async def _ask_and_answer(team, agent, question, answer):
+    asked = await agent.ask_person(question=question, wait_seconds=0)
+    await _answer(team, asked["request_id"], decision="answer", answers=[answer])
+    assert (await agent.ask_person(question=question, wait_seconds=0))["answer"] == answer
+    return asked["request_id"]
+
+
+async def test_answer_is_found_by_its_words_and_opened_by_the_whole_team(team):
+    ann, bob = await team.agent("ann"), await team.agent("bob")
+    request_id = await _ask_and_answer(team, ann, "May carts exceed ten lines?", "No, ten is the ceiling")
+    (result,) = (await bob.query(query="ceiling of lines"))["results"]
+    assert {name: result[name] for name in ("kind", "id", "type", "status", "author")} == {
+        "kind": "request",
+        "id": request_id,
+        "type": "answer",
+        "status": "answered",
+        "author": "ann",
+    }
+    assert "Answer of eve: No, ten is the ceiling" in result["content"]
+    opened = await bob.get_by_id(id=request_id)
+    assert (opened["resolution"], opened["answered_by"]) == ("No, ten is the ceiling", "eve")
+
+
+async def test_later_answer_to_the_same_question_stands_before_the_older(team):
+    ann, bob = await team.agent("ann"), await team.agent("bob")
+    old = await _ask_and_answer(team, ann, "Which rounding for totals?", "Half even rounding for totals")
+    team.clock.advance(minutes=1)
+    new = await _ask_and_answer(team, bob, "which rounding, for TOTALS", "Half up")
+    results = (await ann.query(query="which rounding half even for totals"))["results"]
+    assert [(result["id"], result.get("later", "")) for result in results] == [(new, ""), (old, new)]
+
+
+async def test_dialogs_of_programs_are_not_searched_and_open_for_their_agent_only(team):
+    ann, bob = await team.agent("ann"), await team.agent("bob")
+    request_id = await _report(ann, text="delete the walrus")
+    assert (await bob.query(query="walrus"))["results"] == []
+    assert (await ann.get_by_id(id=request_id))["found"]
+    teammate = team.anyone(Caller("agent", frozenset({"shop"}), "key_bob", "bob"))
+    assert not (await teammate.get_by_id(id=request_id, project="shop"))["found"]
+
+
+async def test_answers_stay_and_questions_without_one_leave_the_index_with_their_rows(team):
+    ann = await team.agent("ann")
+    kept = await _ask_and_answer(team, ann, "May the walrus stay?", "It may")
+    await ann.ask_person(question="Who feeds the walrus?", wait_seconds=0)
+    team.clock.advance(days=31)
+    await delete_old_rows(team.calls)
+    bob = await team.agent("bob")
+    assert [result["id"] for result in (await bob.query(query="walrus"))["results"]] == [kept]

@@ -41,7 +41,7 @@ async def test_rows_go_in_batches_and_other_writes_go_on_between_them(team):
     sweep = asyncio.create_task(delete_old_rows(team.calls))
     beats = 0
     while not sweep.done():
-        await alice.heartbeat()
+        await alice.heartbeat(current_task=f"task {beats}")
         beats += 1
     await sweep
     progress = team.calls.retention

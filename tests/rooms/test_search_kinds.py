@@ -108,3 +108,61 @@ async def test_query_for_what_somebody_said_may_show_mail_first(team):
     )
     results = (await bob.query(query="what did alice tell me about integer cents"))["results"]
     assert results[0]["id"] == sent["message_id"]
+
+
+async def _plan_vouchers(team):
+    alice = await team.agent("alice")
+    await _decide(
+        alice,
+        "Vouchers may not exceed the total",
+        "The vouchers of a cart together never take off more than the sum of its lines: the discount is cut to that"
+        " sum. We never owe the customer money for a voucher. Each voucher is rounded half up.",
+    )
+    await alice.guidelines(
+        action="set", name="integer-cents", rule="Money is integer cents; rounding is half up.", scope="shop"
+    )
+    await alice.add_backlog_item(
+        title="Review vouchers and rounding",
+        description="Review the voucher code, the rendering and the rounding (half up, integer cents).",
+    )
+    await alice.checklist(
+        action="create",
+        name="voucher-review",
+        items=[
+            "Rounding: discount is integer cents, half up (0.5 cent rounds up)",
+            "Empty cart: render with no lines, with and without voucher",
+            "Unknown voucher code: what the contract says happens",
+        ],
+    )
+    for title in ("Search box", "Login page", "Dark mode"):
+        await alice.add_backlog_item(title=title, description=f"Build the {title.lower()} of the shop.")
+    await team.calls.search.drain_queue()
+    return alice
+
+
+async def test_query_puts_what_is_known_before_tasks_that_repeat_its_words(team):
+    alice = await _plan_vouchers(team)
+    kinds = await _list_kinds(
+        alice, "what happens if a voucher is worth more, and how do we round half cents?"
+    )
+    assert set(kinds[:2]) == {"document", "guideline"}
+    assert {"backlog", "checklist"} <= set(kinds)
+
+
+async def test_query_for_tasks_puts_them_first(team):
+    alice = await _plan_vouchers(team)
+    assert (await _list_kinds(alice, "open tasks about a voucher and rounding"))[0] == "backlog"
+    assert (await _list_kinds(alice, "review vouchers and rounding"))[0] == "backlog"
+
+
+async def test_a_task_that_is_asked_for_by_its_kind_is_as_relevant_as_before(team):
+    alice = await _plan_vouchers(team)
+    question = "vouchers and rounding half up"
+    asked = await alice.query(query=question, memory_types=["task", "checklist"])
+    (free,) = [
+        result
+        for result in (await alice.query(query=question, limit=10))["results"]
+        if result["kind"] == "checklist"
+    ]
+    (named,) = [result for result in asked["results"] if result["kind"] == "checklist"]
+    assert named["relevance"] > free["relevance"]

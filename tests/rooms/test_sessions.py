@@ -378,6 +378,7 @@ async def test_end_session_stores_a_handoff_in_full_for_its_agent_and_as_title_f
         "age": "3h",
         "notes": "Cart totals done.\nAll tests pass.\n\nNext: tax",
         "unfinished": True,
+        "close_with": f"memory_end_session(takes_handoff=['{ended['handoff_id']}'])",
         "files": ["cart.py", "tax.py"],
     }
     assert (await team.agent("bob")).started["handoff"] == {

@@ -37,6 +37,7 @@ async def test_define_spec_creates_then_raises_the_patch(team):
         "version": "1.0.1",
         "owner": "alice",
         "previous_version": "1.0.0",
+        "changes": '+1 -1 lines: removed "GET /cart", added "GET /cart, PUT /cart"',
         "message": "Published as a patch; nobody active had read it. If it breaks what they wrote, publish it again"
         " with version='2.0.0', which is announced to the whole project as breaking.",
     }
@@ -332,7 +333,7 @@ async def test_who_read_a_spec_is_told_of_its_next_version_once(team):
     assert (await frontend.list_backlog())["_notice"] == [
         (
             'backend changed spec cart-api to 2.0.0 (you read 1.0.0, breaking): +1 -1 lines: removed "GET /cart",'
-            ' added "GET /v2/cart". memory_get_spec shows what changed.'
+            " added \"GET /v2/cart\". memory_get_spec has it, with version='1.0.0..' only what changed."
         )
     ]
     assert "_notice" not in await frontend.list_backlog()
@@ -365,7 +366,7 @@ async def test_get_spec_shows_what_changed_since_the_version_that_the_agent_read
     again = await back.get_spec(name="cart-api")
     assert (again["you_read"], again["changes"]) == (
         "1.1.0",
-        'json_schema:\n- "type": "object"\n+ "type": "array"',
+        "fields $: object -> array",
     )
 
 
@@ -416,28 +417,31 @@ async def test_get_spec_of_a_text_that_is_mostly_new_names_the_keys_that_changed
     await frontend.get_spec(name="cart-api")
     await backend.define_spec(name="cart-api", content=_write_keys("str"), json_schema=new)
     changes = (await frontend.get_spec(name="cart-api"))["changes"]
-    assert changes == "mostly rewritten: read content\njson_schema: -day, +date, ~items"
-    await backend.define_spec(name="cart-api", content=_write_keys("float"))
+    assert changes == "fields -day, items: integer -> array, +date\nmostly rewritten: read content"
+    await backend.define_spec(name="cart-api", content=_write_keys("words"))
     assert (await frontend.get_spec(name="cart-api"))["changes"] == "mostly rewritten: read content"
     await backend.define_spec(name="cart-api", content=_write_keys("int"), json_schema={"type": "array"})
     changes = (await frontend.get_spec(name="cart-api"))["changes"]
-    assert changes == "mostly rewritten: read content\njson_schema: -items, -date, -total"
+    assert changes == "fields -items, -date, -total, $: object -> array\nmostly rewritten: read content"
 
 
 async def test_the_notice_of_a_version_quotes_what_is_gone_before_what_is_new(team):
     backend, frontend = await team.agent("backend"), await team.agent("frontend")
     example = f"Example: {{{'1, ' * 60}%s}}\n%s"
-    old = "- items: int\n- voucher: str\n- total: int\n" + example % ('"voucher"', "In 2.1.0: more codes")
-    new = "- items: int\n- total: int\n" + example % ('"codes"', "In 3.0.0: no voucher")
+    old = "- items (count)\n- voucher (code)\n- total (cents)\n" + example % (
+        '"voucher"',
+        "In 2.1.0: more codes",
+    )
+    new = "- items (count)\n- total (cents)\n" + example % ('"codes"', "In 3.0.0: no voucher")
     await backend.define_spec(name="cart-api", content=old)
     await frontend.get_spec(name="cart-api")
     await backend.define_spec(name="cart-api", content=new, version="2.0.0")
     (notice,) = (await frontend.list_backlog())["_notice"]
-    assert '+2 -3 lines: removed "- voucher: str", added "In 3.0.0: no voucher".' in notice
+    assert '+2 -3 lines: removed "- voucher (code)", added "In 3.0.0: no voucher".' in notice
     await frontend.get_spec(name="cart-api")
-    await backend.define_spec(name="cart-api", content=f"{new}\n}}\n- tax: int")
+    await backend.define_spec(name="cart-api", content=f"{new}\n}}\n- tax (cents)")
     (notice,) = (await frontend.list_backlog())["_notice"]
-    assert '+2 -0 lines: added "- tax: int".' in notice
+    assert '+2 -0 lines: added "- tax (cents)".' in notice
 
 
 async def test_the_notice_of_a_version_quotes_a_long_line_where_it_differs(team):
@@ -599,3 +603,33 @@ async def test_spec_of_an_owner_that_was_away_for_a_week_can_be_taken_over(team,
     assert (mail["from"], mail["subject"]) == ("bob", "Spec cart-api has a new owner")
     with pytest.raises(errors.Forbidden):
         await alice.define_spec(name="cart-api", content="back")
+
+
+async def test_get_spec_tells_its_owner_which_version_each_agent_opened_last(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    await alice.define_spec(name="cart", content="GET /cart")
+    await bob.get_spec(name="cart")
+    await alice.define_spec(name="cart", content="GET /cart and more", version="2.0.0")
+    assert (await alice.get_spec(name="cart"))["readers"] == {"bob": "1.0.0"}
+    assert "readers" not in await bob.get_spec(name="cart")
+    assert (await alice.get_spec(name="cart"))["readers"] == {"bob": "2.0.0"}
+
+
+async def test_a_name_in_prose_is_no_field_where_both_versions_have_a_schema(team):
+    alice = await team.agent("alice")
+    schema = {"type": "object", "properties": {"total": {"type": "integer"}}}
+    await alice.define_spec(name="cart", content="- `total`: cents", json_schema=schema)
+    defined = await alice.define_spec(name="cart", content="- `total`: cents\n- `parcel`: an argument")
+    assert "fields" not in defined["changes"]
+    assert "json_schema is that of the version before" in defined["message"]
+    assert (await alice.get_spec(name="cart"))["json_schema"] == schema
+
+
+async def test_versions_that_are_published_at_once_are_each_compared_with_the_one_before(team):
+    alice = await team.agent("alice")
+    await alice.define_spec(name="cart", content="- a: string")
+    texts = ["- a: string\n- b: string", "- a: string\n- c: string"]
+    defined = await asyncio.gather(*(alice.define_spec(name="cart", content=text) for text in texts))
+    first, second = sorted(defined, key=lambda each: each["version"])
+    assert (first["previous_version"], second["previous_version"]) == ("1.0.0", first["version"])
+    assert "-b" in second["changes"] or "-c" in second["changes"]

@@ -34,6 +34,6 @@ async def test_waiting_for_mail_ends_with_news_of_another_kind(team):
     answer = await asyncio.wait_for(waiting, PATIENCE_SECONDS)
     assert (answer["count"], answer["message"], answer["_notice"]) == (
         0,
-        "The wait ended early, with other news: see _notice.",
+        "No new mail. The wait ended early, with other news: see _notice. Call again to go on waiting.",
         ["alice published spec orders-api 1.0.0: read it with memory_get_spec."],
     )

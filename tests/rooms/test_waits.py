@@ -96,6 +96,25 @@ async def test_completing_the_item_ends_the_wait_and_tells_the_waiter(team, sing
     assert await list_blocked(bob) == []
 
 
+@pytest.mark.parametrize("is_claimed", [True, False])
+async def test_end_of_a_wait_names_what_the_backlog_item_still_depends_on(team, is_claimed):
+    alice, bob = await team.agent("alice"), await team.agent("bob")
+    items = [{"title": "API"}, {"title": "Page"}, {"title": "cart", "depends_on": ["#0", "#1"]}]
+    batch = await bob.batch_backlog(action="create", items=items)
+    api, page, review = (item["id"] for item in batch["items"])
+    await bob.update_backlog_item(item_id=review, assigned_to="alice")
+    if is_claimed:
+        await alice.update_backlog_item(item_id=review, claim=True, force=True)
+    await wait_for(alice, api)
+    await alice.heartbeat()
+    await bob.complete_backlog_item(item_id=api)
+    notices = (await alice.heartbeat())["_notice"]
+    assert (
+        f"bob closed {api} (API) as done: your work 'cart' no longer waits for that; its backlog item {review} is still"
+        f" blocked by {page} (Page)."
+    ) in notices
+
+
 async def test_who_waits_filed_and_is_unblocked_gets_one_notice_of_the_closing(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     item = (await alice.add_backlog_item(title="API", assigned_to="bob"))["id"]

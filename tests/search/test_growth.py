@@ -117,6 +117,7 @@ async def test_private_entries_of_others_neither_hide_nor_count(team, question):
         lambda tx: index.remove_entries(tx, PROJECT, "message", [entry.id for entry in others])
     )
     assert await search("shop/carol") == []
+    await team.calls.search.count_terms()
     rows = await team.database.read(
         lambda tx: tx.all("select term from term where project = 'shop' and n <> 0")
     )
@@ -144,3 +145,45 @@ async def test_a_large_project_is_not_read_to_learn_that_it_lacks_a_kind(team):
     has_some, rows_read = await team.database.write(count_rows_read)
     assert not has_some
     assert rows_read < 100
+
+
+def make_unit_vectors(count):
+    made = np.random.default_rng(3).normal(size=(count, 384)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+async def count_index_rows_read(tx):
+    """Rows that the indexes of entries and vectors gave on this connection; compare two counts."""
+    row = await tx.one(
+        "select sum(pg_stat_get_xact_tuples_returned(indexrelid)) as n from pg_index"
+        " where indrelid in (cast('entry' as regclass), cast('embedding' as regclass))"
+    )
+    return row["n"]
+
+
+@pytest.mark.parametrize("question", ["rare7", "open valve"])
+async def test_a_large_project_among_many_small_ones_is_not_read_whole(team, monkeypatch, question):
+    """PostgreSQL's plan for any project expects one of ordinary size, of which it would read everything."""
+    if team.database.kind == "sqlite":
+        pytest.skip("SQLite plans each statement once, from statistics of a large store")
+    monkeypatch.setattr(postgres, "_MAX_EXACT_VECTORS", 50)
+    monkeypatch.setattr(query, "_MAX_CANDIDATE_ROWS", 100)
+    large = entries([f"rare{n % 300} open the valve" for n in range(3000)])
+    small = [replace(entry, project=f"small{n % 200}") for n, entry in enumerate(large[:400])]
+    await team.database.write(lambda tx: index.put_new_entries(tx, [*large, *small]))
+    rows = await team.database.read(lambda tx: tx.all("select n from entry where project = $1", PROJECT))
+    made = make_unit_vectors(len(rows))
+
+    async def count_rows_read(tx):
+        vectors = [(row["n"], 0, vector) for row, vector in zip(rows, made, strict=True)]
+        await postgres.insert_vectors(tx, PROJECT, "made", vectors)
+        for n in range(200):
+            await postgres.insert_vectors(tx, f"small{n}", "made", [(1, 0, made[n])])
+        await tx.run("analyze entry, embedding")
+        await tx.run("set local plan_cache_mode = force_generic_plan")
+        asked, wanted = Question(question, "made", made[7], -1.0), EntryFilter(now=NOW)
+        read_before = await count_index_rows_read(tx)
+        await find.find_entries(tx, team.calls.search.vectors, asked, [PROJECT], wanted, 5)
+        return await count_index_rows_read(tx) - read_before
+
+    assert await team.database.write(count_rows_read) < 1000

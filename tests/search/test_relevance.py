@@ -118,3 +118,38 @@ async def test_query_for_a_name_that_nobody_wrote_is_told_that_nothing_is_releva
     assert named["results"][0]["title"] == NOTES[0][0]
     foreign = await alice.query(query="firmware of the Zigbee thermostats")
     assert foreign["results"] == []
+
+
+async def test_relevance_is_the_same_with_a_filter_that_leaves_one_candidate(team, alice):
+    await alice.store(title="Cache", content="The catalogue is cached for an hour.", memory_type="adr")
+    await team.calls.search.drain_queue()
+    question = "decision on how long the catalogue is cached"
+    whole, filtered = [
+        (await alice.query(query=question, **options))["results"][0]
+        for options in ({}, {"memory_types": ["adr"]})
+    ]
+    assert whole["title"] == filtered["title"] == "Cache"
+    assert abs(whole["relevance"] - filtered["relevance"]) < 0.15
+
+
+async def test_query_with_a_filter_shows_nothing_that_has_neither_a_word_nor_the_meaning(team):
+    agent = await team.agent("bob")
+    await agent.record_learning(
+        topic="Commit a shared helper before the code that imports it",
+        content="In the shared checkout I wrote `from src.prices import round_cents` into src/cart.py while src/prices.py"
+        " was locked by another agent: until I got the lock, every import of src.cart failed for everybody who ran"
+        " the tests. Add and commit the helper first, then the import.",
+    )
+    await agent.store(
+        title="Discount",
+        content="Check input before you store it; clamp with min gives a negative discount.",
+        memory_type="adr",
+    )
+    for topic, content in NOTES:
+        for place in ("shop", "office", "warehouse"):
+            await agent.store(title=f"{topic} ({place})", content=f"{place}: {content}", memory_type="adr")
+    await team.calls.search.drain_queue()
+    question = "lesson: check input before you store it, clamp with min gives negative discount"
+    assert (await agent.query(query=question))["results"]
+    found = await agent.query(query=question, memory_types=["learning"])
+    assert (found["results"], found["message"]) == ([], "Nothing relevant found.")

@@ -33,6 +33,7 @@ EVERY_PROJECT = (
     "select value from setting where name = $1 and exists (select 1 from embedding)",
     "select 1 as yes from embedding_queue limit 1",
     "select count(*) as n from embedding_queue",
+    "select project from term_change limit 1",
     "delete from embedding where not model = any($1)",
     "delete from embedding where model = $1",
     "delete from served where at < $1",

@@ -116,3 +116,17 @@ async def test_documents_to_look_at_are_read_by_id_and_not_searched_for(tmp_path
     finally:
         await database.close()
     assert "SEARCH document USING PRIMARY KEY (project=? AND id=?)" in plans
+
+
+async def test_the_process_that_creates_a_database_finds_postings_by_their_number(
+    tmp_path: Path, clock: HandClock
+):
+    """FTS5 deletes those of merged segments with this statement, on the connection of the writer."""
+    database = Sqlite(tmp_path, clock)
+    await migrate(database)
+    statement = "explain query plan delete from words_data where id >= $1 and id <= $2"
+    try:
+        rows = await database.write(lambda tx: tx.all(statement, 1, 2))
+    finally:
+        await database.close()
+    assert [row["detail"].split()[0] for row in rows] == ["SEARCH"]

@@ -1,15 +1,20 @@
-"""An address of several hosts: those that do not answer, or are not what is wanted, are passed over."""
+"""An address of several hosts: those that do not answer, or are not what is wanted, are passed over. A host that ends a
+connection as soon as it is made is away."""
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import uvloop
 
+from commonplace.store.faults import StoreFault
 from commonplace.store.postgres import DEFAULT_TIMEOUTS
-from commonplace.store.postgres_connection import PostgresHosts
+from commonplace.store.postgres_connection import PostgresHosts, limit_network_silence
+from commonplace.store.postgres_errors import DRIVER_ERRORS, classify_postgres_error
+from patience import PATIENCE_SECONDS
 from stream_server import serve_streams
 
 
@@ -32,12 +37,16 @@ STANDBY = (
 """What a standby says to a client that it lets in."""
 
 
+async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    (length,) = struct.unpack("!i", await reader.readexactly(4))
+    await reader.readexactly(length - 4)
+    writer.write(STANDBY)
+
+
 @pytest.fixture
 async def standby(tmp_path: Path) -> AsyncIterator[Path]:
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        (length,) = struct.unpack("!i", await reader.readexactly(4))
-        await reader.readexactly(length - 4)
-        writer.write(STANDBY)
+        await greet(reader, writer)
         await reader.read()
 
     async with serve_streams(accept, tmp_path / ".s.PGSQL.5432"):
@@ -55,3 +64,24 @@ async def test_standby_before_the_primary_is_passed_over(postgres_dsn: str, stan
         assert await connection.fetchval("select pg_is_in_recovery()") is False
     finally:
         await connection.close()
+
+
+async def lose_new_connection() -> StoreFault:
+    ended = asyncio.Event()
+    async with asyncio.timeout(PATIENCE_SECONDS), serve_streams(greet) as server:
+        port = server.sockets[0].getsockname()[1]
+        hosts = PostgresHosts(f"postgresql://ann@127.0.0.1:{port}/shop?sslmode=disable")
+        connection = await hosts.connect(**DEFAULT_TIMEOUTS.connection_settings(pooled=False))
+        connection.add_termination_listener(lambda *_: ended.set())
+        await ended.wait()
+        with pytest.raises(DRIVER_ERRORS) as lost:
+            await limit_network_silence(connection)
+    return classify_postgres_error(lost.value)
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_connection_that_ends_as_soon_as_it_is_made_is_away(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+):
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        assert runner.run(lose_new_connection()) is StoreFault.AWAY

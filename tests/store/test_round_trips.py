@@ -18,7 +18,7 @@ MOST_ROUND_TRIPS = {
     "record_learning": 6,
     "start_session": 11,
     "lock_files": 8,
-    "query": 12,
+    "query": 9,
 }
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "heartbeat": {"status": "busy", "current_task": "task {n}"},

@@ -138,13 +138,18 @@ def flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def require_backup(path: Path) -> None:
+    """Raise NotFound unless there is a file or a folder; what it contains is not read."""
+    if not path.is_dir() and not path.is_file():
+        raise errors.NotFound(f"There is no backup at {path}.", hint="Check the name of the file.")
+
+
 def read_members(path: Path) -> Iterator[tuple[str, bytes]]:
     """Every member in the order in which it was written: the header, rows table by table, the manifest."""
     if path.is_dir():
         yield from _read_folder(path)
         return
-    if not path.is_file():
-        raise errors.NotFound(f"There is no backup at {path}.", hint="Check the name of the file.")
+    require_backup(path)
     try:
         with zstd.ZstdFile(path) as compressed, tarfile.open(fileobj=compressed, mode="r|") as tar:
             for member in tar:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from commonplace import config, errors
+from commonplace.backup.container import require_backup
 from commonplace.backup.inspection import InspectedBackup, inspect_backup
 from commonplace.backup.restore import Restoration
 from commonplace.backup.rotation import format_stamp
@@ -30,6 +31,7 @@ _YES = frozenset({"y", "yes"})
 def run(arguments: argparse.Namespace) -> int:
     """Replace what is in the store."""
     settings = config.read_settings(vars(arguments))
+    require_backup(Path(arguments.file))
     _require_stopped(settings)
     backup = _inspect(Path(arguments.file))
     old = asyncio.run(_describe_store(settings))
@@ -44,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 def run_import(arguments: argparse.Namespace) -> int:
     """Fill an empty store."""
     settings = config.read_settings(vars(arguments))
+    require_backup(Path(arguments.path))
     _require_stopped(settings)
     backup = _inspect(Path(arguments.path))
     if asyncio.run(_describe_store(settings)) not in ("", "nothing"):

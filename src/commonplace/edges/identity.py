@@ -1,6 +1,7 @@
 """Who calls, and from which window: a key, an access token, the local operator or, without keys, any local program.
 
-Unknown, revoked, expired and missing keys get the same answer by the same steps. `Identity` adds what headers say of the
+Unknown, revoked and expired keys get the same answer by the same steps, and are counted. A missing key gets it too, but
+is not a guess and is not counted: programs that nobody has given a key yet would be told that theirs is wrong. `Identity` adds what headers say of the
 caller's windows, `ProductHost` what MCP says, so that REST and every MCP transport agree. What a caller may do is decided
 in access.py, which session acts in acting.py; keys are made and revoked in rooms/admin.
 """
@@ -22,7 +23,7 @@ from commonplace.access import Caller
 from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, Clock
 from commonplace.config import Settings
-from commonplace.edges.web.browser_caller import BrowserCallers
+from commonplace.edges.web.browser_caller import BrowserCallers, read_session_cookie
 from commonplace.events import EventBus
 from commonplace.rooms.admin import store
 from commonplace.rooms.admin.browser_sessions import name_key
@@ -56,6 +57,7 @@ _MAX_ADDRESSES = 10_000
 _FLUSH_INTERVAL_SECONDS = 60
 _MAX_SECRET_CHARACTERS = 16 * 1024 + 1
 _UNAUTHENTICATED = 401
+_KEY_HINT = "Send a valid key: Authorization: Bearer smk_..."
 _TOKEN_HINT = "Send a valid key (Authorization: Bearer smk_...) or an access token of the issuer."  # noqa: S105 - a hint
 _AGENT_NAME: pydantic.TypeAdapter[str] = pydantic.TypeAdapter(AgentName)
 _MAX_WINDOWS: Final = 8
@@ -140,9 +142,12 @@ class Identity:
             # The first request of an OAuth client: the answer tells it where to get a token.
             raise self._add_challenge(errors.Unauthenticated(hint=_TOKEN_HINT))
         if caller is None:
+            is_guess = bool(secret) or in_query or bool(read_session_cookie(headers))
             reason = "key in the address" if in_query else "unknown key" if secret else "no key"
             # The guide documents these words for fail2ban: do not change them.
             _log.warning("unauthenticated", extra={"address": address, "reason": reason})
+            if not is_guess:
+                raise errors.Unauthenticated(hint=_KEY_HINT)
             raise self._add_challenge(
                 self._failed_keys.count_failure(address, self._clock()), "invalid_token"
             )
@@ -242,7 +247,7 @@ class FailedKeyCounter:
             return errors.TooMany(
                 "Too many wrong keys from this address.", hint="Wait a minute.", retry_after=seconds
             )
-        return errors.Unauthenticated(hint="Send a valid key: Authorization: Bearer smk_...")
+        return errors.Unauthenticated(hint=_KEY_HINT)
 
 
 def _build_fixed_callers(

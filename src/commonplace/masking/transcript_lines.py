@@ -8,9 +8,8 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 from commonplace.masking import mask_secrets, render_mask
@@ -44,28 +43,49 @@ def mask_line_in_place(line: bytes) -> MaskedBytes:
     return _mask_line(line, _render_in_place, _mask_characters)
 
 
-def mask_lines_in_place(content: bytes) -> MaskedBytes:
-    """The lines of these bytes masked in place. Lines that are not JSON records are masked together, because a key may
-    stand in many of them; what follows the last newline counts as a line."""
-    lines, counts = content.split(b"\n"), Counter[str]()
-    masked: list[bytes] = []
-    changed = 0
-    for is_record, group in groupby(lines, _looks_like_record):
-        before = list(group)
-        texts = before if is_record else [b"\n".join(before)]
-        after: list[bytes] = []
-        for text in texts:
-            safe = mask_line_in_place(text)
-            counts.update(safe.counts)
-            after += safe.content.split(b"\n")
-        changed += sum(old != new for old, new in zip(before, after, strict=True))
-        masked += after
-    return MaskedBytes(b"\n".join(masked), counts, changed)
+def mask_lines_in_place(content: bytes, end: int | None = None) -> MaskedBytes:
+    """The bytes with their lines up to `end` masked in place; what follows the last newline counts as a line.
+
+    The lines of a part are never held beside its bytes: 16 MB of them would take 100 MB.
+    """
+    pieces: list[bytes | memoryview] = []
+    counts, changed, at = Counter[str](), 0, 0
+    for first, last in _find_texts(content, len(content) if end is None else end):
+        before = content[first:last]
+        masked = mask_line_in_place(before)
+        if masked.counts:
+            pieces += [memoryview(content)[at:first], masked.content]
+            counts.update(masked.counts)
+            changed += _count_changed_lines(before, masked.content)
+            at = last
+    return MaskedBytes(b"".join([*pieces, memoryview(content)[at:]]) if counts else content, counts, changed)
 
 
-def mask_lines_for_reading(lines: Sequence[bytes]) -> list[bytes]:
-    """Stored lines without secrets and without the asterisks that fill masks up."""
-    return [collapse_masks(line) for line in mask_lines_in_place(b"\n".join(lines)).content.split(b"\n")]
+def mask_lines_for_reading(content: bytes) -> Iterator[bytes]:
+    """Stored lines one after the other, without secrets and without the asterisks that fill masks up."""
+    for first, last in _find_texts(content, len(content)):
+        yield from map(collapse_masks, mask_line_in_place(content[first:last]).content.split(b"\n"))
+
+
+def _find_texts(content: bytes, end: int) -> Iterator[tuple[int, int]]:
+    """Where each text begins and ends that is masked by itself: a line that is a JSON record, or all lines between two
+    of them, because a key may stand in many lines."""
+    first = at = 0
+    while at <= end:
+        last = content.find(b"\n", at, end)
+        last = end if last < 0 else last
+        if _looks_like_record(content[at:last]):
+            if first < at:
+                yield first, at - 1
+            yield at, last
+            first = last + 1
+        at = last + 1
+    if first <= end:
+        yield first, end
+
+
+def _count_changed_lines(before: bytes, after: bytes) -> int:
+    return sum(old != new for old, new in zip(before.split(b"\n"), after.split(b"\n"), strict=True))
 
 
 def collapse_masks(content: bytes) -> bytes:

@@ -109,10 +109,29 @@ class BitCodes:
             self._at, self._bits = at, bits
 
 
+class _Scratch(threading.local):
+    """Memory that each thread uses again: the system clears new memory page by page."""
+
+    def __init__(self) -> None:
+        self._bytes: Any = np.empty(0, np.uint8)
+
+    def reserve_zeros(self, size: int, dtype: Any) -> Any:
+        needed = size * np.dtype(dtype).itemsize
+        if len(self._bytes) < needed:
+            self._bytes = np.empty(needed + needed // 4, np.uint8)
+        zeros = self._bytes[:needed].view(dtype)
+        zeros.fill(0)
+        return zeros
+
+
+_scratch = _Scratch()
+
+
 def _count_differing_bits(code: Words, rows: Sequence[Words]) -> Any:
-    """The number of bits in which each column differs from the code, by chunks that fit the processor's cache."""
+    """The number of bits in which each column differs from the code, by chunks that fit the processor's cache; valid until
+    the thread counts again."""
     narrow = len(code) * _WORD_BITS < _BYTE
-    distances: Any = np.zeros(len(rows[0]), np.uint8 if narrow else np.uint16)
+    distances: Any = _scratch.reserve_zeros(len(rows[0]), np.uint8 if narrow else np.uint16)
     differing, counts = np.empty(_CHUNK_CODES, np.uint64), np.empty(_CHUNK_CODES, np.uint8)
     for start in range(0, len(distances), _CHUNK_CODES):
         chunk = distances[start : start + _CHUNK_CODES]
@@ -124,14 +143,21 @@ def _count_differing_bits(code: Words, rows: Sequence[Words]) -> Any:
 
 def _pick_least(distances: Distances, count: int) -> npt.NDArray[np.intp]:
     """The indexes of the smallest `most`, and of those equal to the largest of them."""
-    return np.flatnonzero(distances <= _find_threshold(distances, count))
+    return _find_at_most(distances, _find_threshold(distances, count))
 
 
 def _pick_likely(distances: Distances, min_count: int) -> npt.NDArray[np.intp]:
     """About one in `_LIKELY_SHARE`, by a threshold from a sample; at least the smallest `least`."""
     sample = distances[::_SAMPLE_STEP]
-    likely = np.flatnonzero(distances <= _find_threshold(sample, max(1, len(sample) // _LIKELY_SHARE)))
+    likely = _find_at_most(distances, _find_threshold(sample, max(1, len(sample) // _LIKELY_SHARE)))
     return likely if len(likely) >= min_count else _pick_least(distances, min_count)
+
+
+def _find_at_most(distances: Distances, threshold: Any) -> npt.NDArray[np.intp]:
+    """The indexes of those up to the threshold, by chunks: an array for all of them would be new memory each time."""
+    starts = range(0, len(distances), _CHUNK_CODES)
+    parts = [np.flatnonzero(distances[start : start + _CHUNK_CODES] <= threshold) + start for start in starts]
+    return np.concatenate(parts)
 
 
 def _find_threshold(distances: Distances, count: int) -> Any:

@@ -38,9 +38,14 @@ class RelevanceScale:
     def choose_threshold(self, passages: float) -> float:
         return self.threshold + self.per_tenfold * (math.log10(min(passages, _MOST_PASSAGES)) - 2)
 
+    def choose_meaning(self, passages: float) -> float:
+        """The cosine that is enough without any common word: among few texts it is less than `meaning`."""
+        return max(self.choose_threshold(passages), self.meaning - _MEANING_RANGE)
+
 
 _MOST_PASSAGES = 1000
 """Larger projects were not measured."""
+_MEANING_RANGE = 0.05
 
 
 class EmbeddingModel(Protocol):

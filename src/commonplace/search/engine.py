@@ -16,6 +16,8 @@ from commonplace.search.embedding_model import EmbeddingModel, TextRejected
 from commonplace.search.find import Question, VectorIndex
 from commonplace.search.question_kind import is_foreign
 from commonplace.search.source import SearchSource
+from commonplace.search.term_counts import add_next_changes
+from commonplace.search.text import REMEMBERED_CHARACTERS, count_tokens
 from commonplace.search.usage import UseLog
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import build_vector_indexes, list_missing_vector_indexes
@@ -23,7 +25,11 @@ from commonplace.store.migrate import build_vector_indexes, list_missing_vector_
 _MAX_REMEMBERED_QUESTIONS = 512
 _WRITE_USES_SECONDS = 1.0
 _REFRESH_SECONDS = 5.0
+_COUNT_SECONDS = 1.0
+_MAX_UNCOUNTED_WRITES = 64
 _REST_SECONDS = 10.0
+_MAX_UNFINISHED_SHARE = 0.99
+"""PostgreSQL has read all rows before an index is valid: it still waits for older transactions."""
 
 ModelInUse = tuple[str, int | None]
 """The setting of the model in use, and the length of the vectors of its main model if known."""
@@ -32,6 +38,19 @@ ModelInUse = tuple[str, int | None]
 def prepare_question(argument: str) -> Callable[[Any, Mapping[str, Any], Caller], Awaitable[Question]]:
     """The `prepare` of an operation that searches for the text of one argument."""
     return lambda calls, arguments, _caller: calls.search.build_question(arguments[argument])
+
+
+def prepare_words(*names: str) -> Callable[[Any, Mapping[str, Any], Caller], Awaitable[None]]:
+    """The `prepare` of an operation that indexes the texts of these arguments: their words are counted, and remembered,
+    before the transaction, because SQLite has one writer."""
+
+    async def count_words(_calls: Any, arguments: Mapping[str, Any], _caller: Caller) -> None:
+        texts = [arguments[name] or "" for name in names]
+        for text in texts:
+            if len(text) in REMEMBERED_CHARACTERS:
+                count_tokens(text)
+
+    return count_words
 
 
 class SearchEngine:
@@ -59,6 +78,8 @@ class SearchEngine:
         """The number of questions in other languages that an English model was asked since the start."""
         self._writing_uses: background.BackgroundWork | None = None
         self._refreshing: background.BackgroundWork | None = None
+        self._counting: background.BackgroundWork | None = None
+        self._writes_since_count = 0
         self._building_indexes: background.BackgroundWork | None = None
 
     @property
@@ -75,6 +96,7 @@ class SearchEngine:
             name="search index",
             first_after=_WRITE_USES_SECONDS,
         )
+        self._counting = background.every(_COUNT_SECONDS, self.count_next_terms, name="term counts")
         if self.has_embeddings:
             await self._embedder.open()
             await self._open_vector_indexes()
@@ -95,16 +117,17 @@ class SearchEngine:
             self.vectors.is_index_missing = False
 
     async def measure_vector_index(self, tx: Tx) -> float:
-        """How much of the index of vectors is built, from 0 to 1."""
+        """How much of the index of vectors is built; 1 only when questions use it."""
         if not isinstance(self.vectors, postgres.PostgresVectors) or not self.vectors.is_index_missing:
             return 1.0
         from commonplace.store.postgres_indexes import measure_build_progress  # noqa: PLC0415 - not for SQLite
 
-        return await measure_build_progress(tx)
+        return min(await measure_build_progress(tx), _MAX_UNFINISHED_SHARE)
 
     async def close(self) -> None:
         await background.stop(self._building_indexes)
         await background.stop(self._refreshing)
+        await background.stop(self._counting)
         await background.stop(self._writing_uses, finish=self.write_uses)
         await self._embedder.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -136,6 +159,29 @@ class SearchEngine:
     async def run_requested_refreshes(self) -> None:
         """Index the rows that are not indexed yet, in batches."""
         await refresh.run_requested_refreshes(self.database, self.sources)
+        self._writes_since_count += 1  # other replicas, and work in the background, may have left changes too
+
+    async def note_write(self) -> None:
+        """A call wrote something, so that counts of terms may have to follow; a process without `open` adds them here."""
+        self._writes_since_count += 1
+        if self._counting is None and self._writes_since_count >= _MAX_UNCOUNTED_WRITES:
+            await self.count_terms()
+
+    async def count_next_terms(self) -> bool:
+        """Add the next changes to the counts of terms, if something was written; whether more may wait."""
+        if not self._writes_since_count:
+            return False
+        self._writes_since_count = 0
+        if not await add_next_changes(self.database):
+            return False
+        self._writes_since_count += 1
+        return True
+
+    async def count_terms(self) -> None:
+        """Add all changes to the counts of terms now."""
+        self._writes_since_count = 0
+        while await add_next_changes(self.database):
+            pass
 
     async def drain_queue(self) -> None:
         """Embed all queued entries now."""

@@ -1,8 +1,8 @@
 """Search by words and vectors: each proposes candidates, and the scores of both are fused."""
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from commonplace.search import postgres, sqlite, text
@@ -19,13 +19,18 @@ from commonplace.search.query import (
     weigh_terms,
 )
 from commonplace.search.question_kind import list_names, list_proper_names, measure_name_share
+from commonplace.search.score_scale import (
+    FIRST_VECTOR_WEIGHT,
+    ScoreScale,
+    measure_mean_and_deviation,
+)
 from commonplace.search.spelling import find_nearest_terms
 from commonplace.store.database import Row, Statement, Tx
+from commonplace.store.shared_reads import run_together
 
 MAX_CANDIDATES = 100
 # Vectors are worth more than words for short texts, and less for texts of many passages, of which one is near to
 # almost anything. Chosen on samples of all sets of bench.retrieval; figures in docs/decisions/0008-search.md.
-_FIRST_VECTOR_WEIGHT = 0.6
 MAX_VECTOR_WEIGHT = 0.8
 _MIN_VECTOR_WEIGHT = 0.35
 _WEIGHT_OF_ONE_PASSAGE = 0.85
@@ -46,8 +51,6 @@ _LEAST_SHOWN_RELEVANCE = 0.01
 _MAX_QUESTION_TERMS = 24
 _MAX_TEXT_TERMS = 8
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
-# An entry without a vector yet is scored by its words, capped at a good match.
-_MAX_UNKNOWN_SCORE = 2.0
 
 VectorIndex = sqlite.SqliteVectors | postgres.PostgresVectors
 
@@ -155,13 +158,11 @@ async def find_entries_in_scopes(
 ) -> list[Hit]:
     """The same with up to `limit` candidates of each scope, ranked together; kinds and reader are those of the scope."""
     hits: list[Hit] = []
-    terms_by_project: dict[str, QueryTerms | None] = {}
+    readers = {scope.project: replace(entry_filter, reader=scope.reader).readers for scope in scopes}
+    works = [partial(_load_terms, project, question.text, some) for project, some in readers.items()]
+    terms_by_project = dict(zip(readers, await run_together(tx, works), strict=True))
     for scope in scopes:
         scope_filter = replace(entry_filter, kinds=scope.kinds, reader=scope.reader)
-        if scope.project not in terms_by_project:
-            terms_by_project[scope.project] = await _load_terms(
-                tx, scope.project, question.text, scope_filter.readers
-            )
         terms = terms_by_project[scope.project]
         if terms is None or (scope.is_rare and not await has_entries(tx, scope.project, scope.kinds)):
             continue
@@ -174,7 +175,7 @@ async def find_entries_by_words(
     tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
     """The same by the rarest words of a question, without vectors."""
-    terms = await _load_terms(tx, project, question, entry_filter.readers, _MAX_TEXT_TERMS)
+    terms = await _load_terms(project, question, entry_filter.readers, tx, _MAX_TEXT_TERMS)
     return await _find_hits(tx, question, project, terms, entry_filter, limit) if terms else []
 
 
@@ -245,7 +246,7 @@ async def _find_with_words(
 
 
 async def _load_terms(
-    tx: Tx, project: str, question: str, readers: Sequence[str], max_terms: int = _MAX_QUESTION_TERMS
+    project: str, question: str, readers: Sequence[str], tx: Tx, max_terms: int = _MAX_QUESTION_TERMS
 ) -> QueryTerms | None:
     """None if the project has no entries for these readers. A word that no entry has stands for the nearest ones."""
     words = split_question(question)
@@ -330,11 +331,11 @@ def _keep_outstanding(ranked: list[Hit]) -> list[Hit]:
     return [*first[:-1], moved, *(hit for hit in ranked[_KEPT_PLACE - 1 :] if hit is not moved)]
 
 
-def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale", question: str, max_weight: float) -> float:
+def _choose_vector_weight(hits: list[Hit], scale: ScoreScale, question: str, max_weight: float) -> float:
     """By the length of the best entries and the kind of the question: both can be known before the answer."""
     best = sorted(hits, key=lambda hit: -scale.compute_score(hit.word_score, hit.similarity))[:_WEIGHED_HITS]
     if not best:
-        return _FIRST_VECTOR_WEIGHT
+        return FIRST_VECTOR_WEIGHT
     passages = sum(hit.passages for hit in best) / len(best)
     weight = _WEIGHT_OF_ONE_PASSAGE - _WEIGHT_LOST_PER_PASSAGE * (passages - 1)
     weight = min(max_weight, max(_MIN_VECTOR_WEIGHT, weight))
@@ -345,51 +346,13 @@ def _choose_vector_weight(hits: list[Hit], scale: "_ScoreScale", question: str, 
     return weight * (1 - _WEIGHT_LOST_BY_REPAIR * max(hit.terms.repaired for hit in best))
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoreScale:
-    """Mean and deviation of the word scores and of the similarities, the word score of an ideal entry, and the similarity
-    of an unrelated one: below it, texts are not less related, so an entry that has a word is never worth nothing."""
-
-    word_mean: float
-    word_deviation: float
-    similarity_mean: float
-    similarity_deviation: float
-    best: float
-    floor: float
-    has_vectors: bool
-    vector_weight: float = _FIRST_VECTOR_WEIGHT
-
-    def compute_score(self, word_score: float, similarity: float | None) -> float:
-        by_words = (word_score - self.word_mean) / self.word_deviation
-        near = min(by_words, _MAX_UNKNOWN_SCORE) if similarity is None else self._normalize(similarity)
-        near = max(near, self._normalize(self.floor))
-        return self.vector_weight * near + (1 - self.vector_weight) * by_words
-
-    def _normalize(self, similarity: float) -> float:
-        return (similarity - self.similarity_mean) / self.similarity_deviation
-
-    def measure_unit(self, unrelated: float) -> float:
-        """The closeness of one standard deviation: an unrelated entry has 0, an ideal one 1."""
-        if not self.has_vectors:
-            return self.word_deviation / self.best
-        return 1 / (self.compute_score(self.best, 1.0) - unrelated)
-
-
-def _measure_scale(hits: list[Hit], question: Question) -> _ScoreScale:
+def _measure_scale(hits: list[Hit], question: Question) -> ScoreScale:
     similarities = [hit.similarity for hit in hits if hit.similarity is not None]
     best = max((hit.terms.best for hit in hits), default=0.0) or 1.0
-    return _ScoreScale(
-        *_mean_and_deviation([hit.word_score for hit in hits], best),
-        *_mean_and_deviation(similarities, 1 - question.floor),
+    return ScoreScale(
+        *measure_mean_and_deviation([hit.word_score for hit in hits], best),
+        *measure_mean_and_deviation(similarities, 1 - question.floor),
         best,
         question.floor,
         bool(similarities),
     )
-
-
-def _mean_and_deviation(values: list[float], otherwise: float) -> tuple[float, float]:
-    """Mean and standard deviation; of values that are all equal, another deviation than 0."""
-    if not values:
-        return 0.0, otherwise
-    mean = sum(values) / len(values)
-    return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or otherwise

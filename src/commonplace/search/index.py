@@ -1,5 +1,6 @@
 """The search index: put, remove and change entries, inside the transaction of the write itself."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,9 +8,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from commonplace.search import postgres, sqlite, text
-from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER, build_counter_name
+from commonplace.search.entry_statistics import EntryWords, sum_plain_statistics, sum_statistics
+from commonplace.search.term_changes import insert_term_changes, insert_term_steps
 from commonplace.search.written_words import WrittenWords, write_words
-from commonplace.store.counters import add_to_counter, lock_project_at_end
+from commonplace.store.counters import add_to_counters, lock_project_at_end
 from commonplace.store.database import Row, Statement, Tx, Value
 
 NEVER_EXPIRES = 2**62
@@ -25,7 +27,8 @@ KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND, MESSAGE_KIND, WORK_KI
 have none, because vectors of all readers are compared together."""
 
 _TITLE_WEIGHT = 2
-_STORED_COLUMNS = "n, id, type, status, title, tags, counts, changed_at, expires_at, readers"
+_STORED_COLUMNS = "n, id, type, status, title, tags, counts, length, changed_at, expires_at, readers"
+_STORED_TERM = re.compile(r"(\S+):\d+ ")
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
 
 
@@ -76,7 +79,9 @@ async def remove_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) ->
     if stored:
         await _expect_stored(tx, project, kind, [row["id"] for row in stored], stored)
         await _delete_rows(tx, project, stored)
-        await _update_statistics(tx, project, [], stored)
+        statistics = sum_statistics([], _list_stored_words(stored))
+        await add_to_counters(tx, statistics.list_counter_steps(project))
+        await insert_term_steps(tx, project, statistics.terms)
 
 
 async def _load_stored_entries(tx: Tx, project: str, kind: str, ids: Sequence[str]) -> Sequence[Row]:
@@ -143,6 +148,8 @@ def _has_text_of(row: Row | None, entry: IndexEntry) -> bool:
             _format_tags(entry),
             format_readers(entry.readers),
         )
+        and entry.counted is not None
+        and row["length"] == entry.counted.total()
         and parse_counts(row) == entry.counted
     )
 
@@ -247,10 +254,18 @@ async def _insert_entries(
 ) -> None:
     """Insert entries, in the place of those in `replaced`. Numbers are taken from the counter by the statements."""
     numbered_by = _numbered_by(tx, project)
-    await add_to_counter(tx, numbered_by, "entry", len(entries))
     counts = [entry.counted or count_entry_words(entry) for entry in entries]
     written = [_get_written_words(tx, project, *each) for each in zip(entries, counts, strict=True)]
     later = range(len(entries) - 1, -1, -1)
+    added = [
+        EntryWords(list(words), words.total(), entry.readers)
+        for entry, words in zip(entries, counts, strict=True)
+    ]
+    is_plain = len(entries) == 1 and not replaced and not entries[0].readers
+    statistics = (
+        sum_plain_statistics(written[0]) if is_plain else sum_statistics(added, _list_stored_words(replaced))
+    )
+    await add_to_counters(tx, [(numbered_by, "entry", len(entries)), *statistics.list_counter_steps(project)])
     await _delete_rows(tx, project, replaced)
     await _DIALECTS[tx.kind].insert_entries(
         tx,
@@ -258,10 +273,10 @@ async def _insert_entries(
         [_build_row(*each) for each in zip(later, entries, written, strict=True)],
         [words.tokens for words in written],
     )
-    if len(entries) == 1 and not replaced and not entries[0].readers:
-        await _add_statistics(tx, project, written[0])
+    if is_plain:
+        await insert_term_changes(tx, project, written[0].joined_terms)
     else:
-        await _update_statistics(tx, project, list(zip(entries, counts, strict=True)), replaced)
+        await insert_term_steps(tx, project, statistics.terms)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries)"
         " select $1, n - $2, 0, 0 from counter where project = $3 and name = 'entry'",
@@ -273,35 +288,10 @@ async def _insert_entries(
     )
 
 
-async def _update_statistics(
-    tx: Tx, project: str, added: Sequence[tuple[IndexEntry, Counter[str]]], removed: Sequence[Row]
-) -> None:
-    """Update what BM25 needs: the number of entries, their length, and how many have each term, for each reader of
-    private entries apart. Counters and terms are sorted, so that writers of one project cannot deadlock."""
-    totals, terms = dict[str, int](), dict[str, int]()
-    changes: list[tuple[int, Counter[str], Sequence[str]]] = [
-        (1, counts, entry.readers) for entry, counts in added
+def _list_stored_words(rows: Sequence[Row]) -> list[EntryWords]:
+    return [
+        EntryWords(_STORED_TERM.findall(row["counts"]), row["length"], parse_readers(row)) for row in rows
     ]
-    changes += [(-1, parse_counts(row), parse_readers(row)) for row in removed]
-    for sign, counts, readers in changes:
-        for reader in readers or ("",):
-            _add(totals, build_counter_name(ENTRY_COUNTER, reader), sign)
-            _add(totals, build_counter_name(WORD_COUNTER, reader), sign * counts.total())
-            for token in counts:
-                _add(terms, text.build_term_key(token, reader), sign)
-    for name in sorted(totals):
-        await add_to_counter(tx, project, name, totals[name])
-    changed_terms = {term: terms[term] for term in sorted(terms) if terms[term]}
-    if changed_terms:
-        await _DIALECTS[tx.kind].update_term_counts(tx, project, changed_terms)
-
-
-async def _add_statistics(tx: Tx, project: str, words: WrittenWords) -> None:
-    """The same for one new entry that everyone may read: most writes are that, and SQLite has one writer."""
-    await add_to_counter(tx, project, ENTRY_COUNTER, 1)
-    await add_to_counter(tx, project, WORD_COUNTER, words.total)
-    if words.terms:
-        await _DIALECTS[tx.kind].update_term_counts(tx, project, dict.fromkeys(words.terms, 1))
 
 
 def _get_written_words(tx: Tx, project: str, entry: IndexEntry, counts: Counter[str]) -> WrittenWords:
@@ -309,10 +299,6 @@ def _get_written_words(tx: Tx, project: str, entry: IndexEntry, counts: Counter[
     if entry.written is not None and entry.written.project == project and not entry.readers:
         return entry.written
     return write_words(tx.kind, project, entry.readers, counts)
-
-
-def _add(totals: dict[str, int], name: str, step: int) -> None:
-    totals[name] = totals.get(name, 0) + step
 
 
 def count_entry_words(entry: IndexEntry, body_words: Counter[str] | None = None) -> Counter[str]:

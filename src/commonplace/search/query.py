@@ -11,6 +11,7 @@ from itertools import accumulate, chain
 import msgspec
 
 from commonplace.search import text
+from commonplace.search.term_changes import sum_term_counts, term_counts_statement
 from commonplace.store.database import Row, Statement, Tx, Value
 
 ENTRY_COLUMNS = (
@@ -168,7 +169,7 @@ async def load_term_statistics(
             project,
             list(chain.from_iterable(counters.values())),
         ),
-        ("select term, n from term where project = $1 and term = any($2) and n > 0", project, list(scoped)),
+        term_counts_statement(project, list(scoped)),
         *also,
     )
     totals: dict[str, int] = {row["name"]: row["n"] for row in counter_rows}
@@ -177,10 +178,10 @@ async def load_term_statistics(
         return None, others
     frequencies: dict[str, int] = {}
     tokens: dict[str, tuple[str, ...]] = {}
-    for row in term_rows:
-        term, reader = scoped[row["term"]]
+    for key, count in sum_term_counts(term_rows, scoped).items():
+        term, reader = scoped[key]
         if reader in known:
-            frequencies[term] = frequencies.get(term, 0) + row["n"]
+            frequencies[term] = frequencies.get(term, 0) + count
             tokens[term] = (*tokens.get(term, ()), text.token_prefix(project, reader) + term)
     entries, words = (sum(totals.get(counters[reader][which], 0) for reader in known) for which in (0, 1))
     return TermStatistics(entries, words, frequencies, tokens), others

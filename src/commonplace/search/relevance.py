@@ -19,6 +19,22 @@ def has_meaning(hit: Hit, question: Question) -> bool:
     return hit.similarity is not None and hit.similarity >= least
 
 
+def is_near_without_words(hit: Hit, question: Question) -> bool:
+    """Has the entry no word of the question, but is it near enough for a project of this size?"""
+    if hit.word_score or hit.similarity is None or question.relevance is None:
+        return False
+    return hit.similarity >= question.relevance.choose_meaning(hit.terms.passages)
+
+
+def keep_relevant(hits: list[Hit], question: Question) -> list[Hit]:
+    """The hits that have a word or the meaning of the question, if one of them is about it; else those that are near
+    without a word. The others are not shown: a filter must not make the least unrelated entry an answer."""
+    matching = [hit for hit in hits if hit.word_score or has_meaning(hit, question)]
+    if any(is_relevant(hit, question) for hit in matching):
+        return matching
+    return [hit for hit in hits if is_near_without_words(hit, question) and is_relevant(hit, question)]
+
+
 def is_relevant(hit: Hit, question: Question) -> bool:
     """Is the entry about the question? Unknown without a vector or a scale of its model; then words decide."""
     scale, terms = question.relevance, hit.terms

@@ -7,6 +7,7 @@ errors costs nothing more.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from commonplace.search.term_changes import sum_steps, terms_between_statement
 from commonplace.store.database import Tx
 
 _MIN_LETTERS = 5
@@ -51,18 +52,15 @@ async def find_nearest_terms(tx: Tx, project: str, unknown: Sequence[str]) -> di
 async def _find_nearest(tx: Tx, project: str, word: str) -> str:
     start = word[:_SHARED_START]
     rows = await tx.all(
-        "select term, n from term where project = $1 and term > $2 and term < $3 and n > 0 order by term limit $4",
-        project,
-        start,
-        start + _LAST_CHARACTER,
-        _MAX_COMPARED_TERMS,
+        *terms_between_statement(project, start, start + _LAST_CHARACTER, _MAX_COMPARED_TERMS)
     )
     limit = 2 if len(word) >= _LETTERS_FOR_TWO_ERRORS else 1
     forms = list(_list_forms(word))
     near = [
-        _Candidate(distance, -row["n"], row["term"])
-        for row in rows
-        if (distance := min(measure_distance(form, row["term"], limit) for form in forms)) <= limit
+        _Candidate(distance, -count, term)
+        for term, count in sum_steps(rows).items()
+        if count > 0 and term.startswith(start)
+        if (distance := min(measure_distance(form, term, limit) for form in forms)) <= limit
     ]
     best = min(near, key=lambda each: (each.distance, each.rarity, each.term), default=None)
     return best.term if best else ""

@@ -22,10 +22,6 @@ _COUNT_TERMS = (
     "insert into term (project, term, n) select $1, key, value from json_each($2) where true"
     " on conflict (project, term) do update set n = term.n + excluded.n"
 )
-_COUNT_TERMS_ONCE = (
-    "insert into term (project, term, n) select $1, value, 1 from json_each($2) where true"
-    " on conflict (project, term) do update set n = term.n + 1"
-)
 _CODES_PER_PAGE = 20_000
 _WIDENING_FACTOR = 8
 _OVERSAMPLING = 3
@@ -44,10 +40,7 @@ async def insert_entries(
 async def update_term_counts(tx: Tx, project: str, terms: Mapping[str, int]) -> None:
     """Kept apart, because FTS5 counts a term by reading every row that has it. One statement for hundreds of terms:
     the interpreter's lock is given away and asked for again around each."""
-    if set(terms.values()) == {1}:
-        await tx.queue(_COUNT_TERMS_ONCE, project, list(terms))
-    else:
-        await tx.queue(_COUNT_TERMS, project, msgspec.json.encode(terms).decode())
+    await tx.queue(_COUNT_TERMS, project, msgspec.json.encode(terms).decode())
 
 
 async def find_by_words(

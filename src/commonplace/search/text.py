@@ -47,6 +47,9 @@ STOP_WORDS = frozenset(
     )
 )
 
+REMEMBERED_CHARACTERS = range(200, 20_000)
+"""Of texts whose counts are remembered: shorter ones are counted quickly, and longer ones would fill the memory."""
+
 PASSAGE_CHARACTERS = 1000
 WIDE_PASSAGE_CHARACTERS = 300
 _WIDE_SHARE = 0.3
@@ -66,6 +69,12 @@ def tokenize_question(question: str) -> list[tuple[str, ...]]:
 
 
 def count_tokens(text: str) -> Counter[str]:
+    """Counts of a text of some length are remembered for a while: see `prepare_words`."""
+    return _count_remembered(text).copy() if len(text) in REMEMBERED_CHARACTERS else Counter(tokenize(text))
+
+
+@lru_cache(maxsize=64)
+def _count_remembered(text: str) -> Counter[str]:
     return Counter(tokenize(text))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from commonplace.search import text
+from commonplace.search.term_changes import join_terms
 from commonplace.store.database import Kind, Value
 
 
@@ -18,8 +19,8 @@ class WrittenWords:
     counts: str
     """The column `entry.counts`: each word and how often it occurs."""
     total: int
-    terms: tuple[str, ...]
-    """Every word once, sorted."""
+    joined_terms: tuple[str, ...]
+    """Every word once, as changes of the counts have them."""
     tokens: Value
     """What the full-text index gets: a text on SQLite, a list on PostgreSQL."""
 
@@ -31,7 +32,7 @@ def write_words(kind: Kind, project: str, readers: Sequence[str], counts: Counte
         project,
         " " + " ".join(f"{token}:{times}" for token, times in counts.items()) + " ",
         counts.total(),
-        tuple(sorted(counts)),
+        join_terms(list(counts)),
         format_full_text(scoped) if kind == "sqlite" else list(scoped),
     )
 

@@ -19,7 +19,7 @@ _MAX_RUNNING_HASHES = 1024
 _running: OrderedDict[str, "_Hash"] = OrderedDict()
 
 
-async def extend_digest(stored: SessionBytes | None, appended: bytes | bytearray) -> tuple[str, bool]:
+async def extend_digest(stored: SessionBytes | None, appended: bytes) -> tuple[str, bool]:
     """The digest of the bytes sent so far followed by `appended`, and whether it is exact: once lines were masked, only
     a running hash knows what was sent, and after a restart the digest is that of the stored bytes."""
     running, is_exact = await _hash_stored_bytes(stored) if stored else (hashlib.sha256(), True)

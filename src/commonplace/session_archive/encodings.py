@@ -31,7 +31,7 @@ _DECODERS: dict[str, Callable[[], _Decoder]] = {
 }
 
 
-def decode_body(body: bytes, encoding: ContentEncoding, limit: int) -> bytes | bytearray:
+def decode_body(body: bytes, encoding: ContentEncoding, limit: int) -> bytes:
     """Decode an uploaded body; refuse it as soon as it exceeds `limit` bytes."""
     if encoding == "identity":
         if len(body) > limit:
@@ -49,7 +49,7 @@ def decode_base64(text: str) -> bytes:
         ) from None
 
 
-def _decompress(body: memoryview, encoding: ContentEncoding, limit: int) -> bytearray:
+def _decompress(body: memoryview, encoding: ContentEncoding, limit: int) -> bytes:
     out, at = bytearray(), 0
     for _ in range(_MAX_MEMBERS):
         try:
@@ -57,7 +57,7 @@ def _decompress(body: memoryview, encoding: ContentEncoding, limit: int) -> byte
         except (zlib.error, zstd.ZstdError) as error:
             raise errors.Invalid(f"Invalid {encoding} at byte {at}: {error}.", hint=_SEND_AGAIN) from None
         if at == len(body):
-            return out
+            return bytes(out)
     raise errors.Invalid(
         f"The {encoding} has more than {_MAX_MEMBERS} members.", hint="Compress it as one member."
     )

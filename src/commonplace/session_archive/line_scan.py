@@ -120,7 +120,7 @@ class LineScan:
 
         None if the match is only in an echo of our own boot pack.
         """
-        line = mask_lines_for_reading([line])[0]
+        [line] = mask_lines_for_reading(line)
         heard = TranscriptReader(tool=archive.tool).read(line_match.line, [line])
         utterances = [utterance for utterance in heard if utterance.text != ECHO_TEXT]
         role, words = next(

@@ -22,7 +22,7 @@ class ScreenedPart:
     already, turned out to be a secret."""
 
     first: int
-    content: bytes | bytearray
+    content: bytes
     offset: int
     beginning: bytes | None = b""
     """The masked beginning of the first line, if it is in an earlier part; None if it is too long to read."""
@@ -30,13 +30,13 @@ class ScreenedPart:
     masked_lines: int = 0
 
     @property
-    def part(self) -> memoryview:
-        """The masked bytes of the part alone."""
-        return memoryview(self.content)[self.offset - self.first :]
+    def part_start(self) -> int:
+        """Where the part begins in `content`."""
+        return self.offset - self.first
 
 
 async def screen_part(
-    stored: SessionBytes | None, offset: int, content: bytes | bytearray, *, keeps_secrets: bool
+    stored: SessionBytes | None, offset: int, content: bytes, *, keeps_secrets: bool
 ) -> ScreenedPart:
     unfinished = stored.archive.bytes - stored.archive.line_start if stored else 0
     ends_line = b"\n" in content or content.rstrip().endswith(b"}")
@@ -48,7 +48,7 @@ async def screen_part(
     return await asyncio.to_thread(_mask_part, offset, beginning, content)
 
 
-async def list_secret_kinds(stored: SessionBytes | None, content: bytes | bytearray) -> list[str]:
+async def list_secret_kinds(stored: SessionBytes | None, content: bytes) -> list[str]:
     """The kinds of secrets in a part, with the unfinished line that it continues.
 
     Ids of our own sessions are none: every transcript of an agent with a boot pack has one.
@@ -66,13 +66,15 @@ async def _read_unfinished_line(stored: SessionBytes) -> bytes | None:
     return b"".join([piece async for piece in stored.read(archive.line_start, archive.bytes)])
 
 
-def _mask_part(offset: int, beginning: bytes | None, content: bytes | bytearray) -> ScreenedPart:
-    joined = (beginning or b"") + content
+def _mask_part(offset: int, beginning: bytes | None, content: bytes) -> ScreenedPart:
+    joined = beginning + content if beginning else content
     end = joined.rfind(b"\n") + 1
     if ends_with_record(joined[end:]) or len(joined) - end > MAX_LINE_BYTES:
         end = len(joined)
-    masked = mask_lines_in_place(joined[:end])
-    safe = masked.content + joined[end:]
+    masked = mask_lines_in_place(joined, end)
+    if not masked.counts:
+        return ScreenedPart(offset, content, offset, beginning)
+    safe = masked.content
     length = len(beginning or b"")
     is_same_beginning = beginning is None or safe.startswith(beginning)
     return ScreenedPart(

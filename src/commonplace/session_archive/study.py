@@ -55,19 +55,18 @@ def decode_progress(state: bytes) -> StudyProgress:
     return msgspec.msgpack.decode(state, type=StudyProgress) if state else StudyProgress()
 
 
-def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]) -> StudyResult:
-    """Parse these lines, which continue the studied ones, without their secrets. Slow: run it in a thread."""
+def study_lines(state: bytes, tool: str, first_line: int, lines: bytes) -> StudyResult:
+    """Parse these lines (without the last newline), which continue the studied ones, without their secrets. Slow: run it in a thread."""
     before = decode_progress(state)
     if before.lines != first_line:
         return StudyResult(first_line)
     transcript = TranscriptReader(before.reader, tool, with_outputs=True)
-    readable = mask_lines_for_reading(lines)
-    utterances = list(transcript.read(first_line, readable))
+    utterances = transcript.read(first_line, mask_lines_for_reading(lines))
     grown = passages.append_utterances(before.last_passage, before.passages, utterances)
     errors, dropped = transcript.take_changed_errors()
     last = grown[-1] if grown else before.last_passage
     after = StudyProgress(
-        first_line + len(lines),
+        first_line + lines.count(b"\n") + 1,
         last.number + 1 if last else before.passages,
         None if last is None or last.is_full else last,
         transcript.encode_state(),
@@ -92,14 +91,23 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: Sequence[bytes]
     )
 
 
-def split_complete_lines(content: bytes) -> list[bytes]:
-    """The complete lines. Text after the last newline counts as one if it is already a whole JSON record: nothing that
-    may follow before the newline would belong to it."""
-    *complete, last = content.split(b"\n")
-    return [*complete, last] if ends_with_record(last) else complete
+def join_complete_lines(beginning: bytes | None, content: bytes, start: int = 0) -> bytes | None:
+    """The complete lines of the content from `start` on, without the last newline; None if there are none. The first
+    line has its beginning from an earlier part; where that is None, it is too long to read and the line is left empty."""
+    last_newline = content.rfind(b"\n", start)
+    rest = (beginning or b"") + content[start:] if last_newline < 0 else content[last_newline + 1 :]
+    end = len(content) if ends_with_record(rest) else last_newline
+    if end < 0:
+        return None
+    if beginning is None:
+        first_newline = content.find(b"\n", start, end)
+        return content[first_newline:end] if first_newline >= 0 else b""
+    return b"".join((beginning, memoryview(content)[start:end]))
 
 
 def ends_with_record(line: bytes) -> bool:
+    """Whether text after the last newline counts as a line: if it is a whole JSON record, nothing that may follow before
+    the newline would belong to it."""
     return line.strip().endswith(b"}") and decode_record(line) is not None
 
 

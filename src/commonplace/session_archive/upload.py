@@ -25,14 +25,14 @@ class UploadedPart:
     """The decoded bytes of a part, and where they belong in the session."""
 
     offset: int
-    content: bytes | bytearray
+    content: bytes
 
     @property
     def end(self) -> int:
         return self.offset + len(self.content)
 
 
-def decode_text_content(text: str | None, gzip_base64: str | None) -> bytes | bytearray:
+def decode_text_content(text: str | None, gzip_base64: str | None) -> bytes:
     if (text is None) == (gzip_base64 is None):
         raise errors.Invalid(
             "Missing or duplicate content.", hint="Set either content or content_gzip_base64, not both."
@@ -42,7 +42,7 @@ def decode_text_content(text: str | None, gzip_base64: str | None) -> bytes | by
     return decode_binary_content((text or "").encode(), "identity")
 
 
-def decode_binary_content(body: bytes, encoding: ContentEncoding) -> bytes | bytearray:
+def decode_binary_content(body: bytes, encoding: ContentEncoding) -> bytes:
     return encodings.decode_body(body, encoding, MAX_PART_BYTES)
 
 
@@ -127,23 +127,20 @@ async def study_part(
 ) -> StudyResult | None:
     """Study the lines that end in this part. The first may have begun in an earlier part; it may also be studied
     already, if only its newline was missing."""
-    content, start, beginning = bytes(screened.part), 0, screened.beginning
+    content, start, beginning = screened.content, screened.part_start, screened.beginning
     first_line = archive.lines if archive else 0
     if archive and study.decode_progress(study_state).lines > first_line:
-        start, first_line, beginning = content.find(b"\n") + 1, first_line + 1, b""
-        if not start:
+        after_newline = content.find(b"\n", start) + 1
+        if not after_newline:
             return None
+        start, first_line, beginning = after_newline, first_line + 1, b""
     if content.find(b"\n", start) < 0 and not content.rstrip().endswith(b"}"):
         return None
-    return await asyncio.to_thread(
-        _study_content, study_state, tool, first_line, beginning, memoryview(content)[start:]
-    )
+    return await asyncio.to_thread(_study_content, study_state, tool, first_line, beginning, content, start)
 
 
 def _study_content(
-    study_state: bytes, tool: str, first_line: int, beginning: bytes | None, content: memoryview
+    study_state: bytes, tool: str, first_line: int, beginning: bytes | None, content: bytes, start: int
 ) -> StudyResult | None:
-    lines = study.split_complete_lines((beginning or b"") + content)
-    if lines and beginning is None:
-        lines[0] = b""
-    return study.study_lines(study_state, tool, first_line, lines) if lines else None
+    lines = study.join_complete_lines(beginning, content, start)
+    return None if lines is None else study.study_lines(study_state, tool, first_line, lines)

@@ -139,8 +139,15 @@ async def limit_network_silence(connection: Any) -> None:
     plain = connection._transport.get_extra_info("socket")  # noqa: SLF001 - asyncpg has no other way to it
     if plain is None or plain.family not in (socket.AF_INET, socket.AF_INET6):
         return
+    try:
+        _set_socket_options(plain)
+    except ValueError as closed:  # of uvloop, where asyncio has an OSError
+        raise ConnectionResetError("The connection was lost as soon as it was made.") from closed
+    await connection.execute(_SERVER_SIDE)
+
+
+def _set_socket_options(plain: Any) -> None:
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _SOCKET_OPTIONS.items():
         if option := getattr(socket, name, None):
             plain.setsockopt(socket.IPPROTO_TCP, option, value)
-    await connection.execute(_SERVER_SIDE)

@@ -104,11 +104,15 @@ class PostgresTx:
         if not settings:
             return await self.all(sql, *values)
         await self._prepare_for(sql)
-        async with self._connection.transaction():
-            for name, value in settings.items():
-                await self._connection.execute(f"set local {name} = {value}")
-            rows: Sequence[Row] = await self._connection.fetch(sql, *values)
-            return rows
+        changes = [f"set local {name} = {value}" for name, value in settings.items()]
+        if self._connection.is_in_transaction():
+            await self._connection.execute("; ".join(changes))
+            return await self.all(sql, *values)
+        await self._connection.execute("; ".join(("begin", *changes)))
+        try:
+            return await self.all(sql, *values)
+        finally:  # ends a transaction that failed, too
+            await self._connection.execute("commit")
 
     async def queue(self, sql: str, *values: Value) -> None:
         await self.many(sql, [values])

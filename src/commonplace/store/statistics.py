@@ -14,7 +14,9 @@ _PARTIAL_SHARE = 100
 
 
 async def write_large_statistics(tx: Tx) -> None:
-    await tx.run("analyze")
+    # Only creates sqlite_stat1: a whole ANALYZE would read a large database, and SQLite would remember of a new one that
+    # the postings of FTS5 are few, and read all of them with every later write, until the process ends.
+    await tx.run("analyze schema_version")
     await tx.run("delete from sqlite_stat1")
     rows = await tx.all(
         'select tables.name as tbl, indexes.name as idx, indexes."unique" as one, indexes.origin as origin,'

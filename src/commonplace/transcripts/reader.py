@@ -5,7 +5,7 @@ The state between two batches can be encoded and stored, so that a growing trans
 
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -102,7 +102,7 @@ class TranscriptReader:
         """Whether a page can be read without the lines before it. False if the transcript is one JSON document."""
         return self._state.format not in _PARSE_DOCUMENT_LINE
 
-    def read(self, first_line: int, lines: Sequence[bytes]) -> list[Utterance]:
+    def read(self, first_line: int, lines: Iterable[bytes]) -> list[Utterance]:
         utterances: list[Utterance] = []
         for number, line in enumerate(lines, first_line):
             self._state.current_line = number

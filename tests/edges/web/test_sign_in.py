@@ -181,10 +181,15 @@ async def test_sign_in_is_refused_to_pages_of_other_sites(door):
     assert (answer.status, answer.json["error"]) == (403, "foreign_origin")
 
 
-@pytest.mark.parametrize("secret", [{"key": "smk_wrong"}, {"code": "cpl_wrong"}, {}])
+@pytest.mark.parametrize("secret", [{"key": "smk_wrong"}, {"code": "cpl_wrong"}])
 async def test_sign_in_with_a_wrong_secret_is_refused_and_counted(door, secret):
     codes = [(await Browser(door).sign_in(**secret)).json["error"] for _ in range(12)]
     assert codes == ["unauthenticated"] * 10 + ["too_many"] * 2
+
+
+async def test_sign_in_without_a_secret_is_refused_and_is_no_guess(door):
+    codes = [(await Browser(door).sign_in()).json["error"] for _ in range(12)]
+    assert codes == ["unauthenticated"] * 12
 
 
 @pytest.mark.parametrize("body", [[], {"key": 1}, {"key": "a", "more": "b"}, {"code": ["a"]}])

@@ -171,10 +171,19 @@ async def work_through(
     return problems
 
 
+def _shorten_trace(line: str) -> str:
+    """The end of a traceback names the error."""
+    return line if len(line) <= 4000 else f"{line[:600]} ... {line[-3000:]}"
+
+
 def find_logged_errors(world: World) -> list[str]:
     """A line of level `error` is a bug, whatever happened to the server."""
     lines = [line for server in world.servers for line in server.read_log().splitlines()]
-    return [f"logged: {line[:600]}" for line in lines if '"level":"error"' in line or "Traceback" in line]
+    return [
+        f"logged: {_shorten_trace(line)}"
+        for line in lines
+        if '"level":"error"' in line or "Traceback" in line
+    ]
 
 
 async def wait_for_followers(

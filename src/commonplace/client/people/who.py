@@ -63,7 +63,7 @@ def _describe_agent(
         "agent": status["instance"],
         "project": status["project"],
         "status": "stale" if status.get("stale") else status["status"],
-        "last_active": status.get("last_active", ""),
+        "last_active": status.get("last_heartbeat", ""),
         "task": status.get("current_task") or work.get("task", ""),
         "working_on": work.get("working_on", []),
         "locks": [

@@ -182,6 +182,8 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Answer probes at once: behind hundreds of callers a task would wait for a turn of the event loop."""
+        if cycle.scope["http_version"] == "1.0":
+            app = partial(_answer_without_chunks, cycle, app)
         if (
             cycle.scope["path"] not in _PROBE_PATHS
             or cycle.scope["method"] != "GET"
@@ -234,6 +236,19 @@ class BoundedHeadProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+async def _answer_without_chunks(cycle: Any, app: Any, scope: Any, receive: Any, _send: Any) -> None:
+    """HTTP/1.0 has no chunks: there the end of the connection ends a body of unknown length. uvicorn would send chunks."""
+
+    async def send_as_is(message: Any) -> None:
+        cycle.chunked_encoding = False
+        cycle.expected_content_length = (
+            sys.maxsize if message.get("more_body") else len(message.get("body", b""))
+        )
+        await cycle.send(message)
+
+    await app(scope, receive, send_as_is)
 
 
 class CommonFields:

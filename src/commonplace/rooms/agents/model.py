@@ -53,8 +53,8 @@ class AgentStatus(Reply):
     sessions: int
     locks: int
     current_task: str = ""
-    last_active: str | None = None
     last_heartbeat: str | None = None
+    """The last sign of life: every call is one."""
 
     @classmethod
     def from_row(cls, row: Row, now: int) -> "AgentStatus":
@@ -67,8 +67,7 @@ class AgentStatus(Reply):
             sessions=row["sessions"],
             locks=row["locks"],
             current_task=row["current_task"],
-            last_active=iso(last_active) if last_active else None,
-            last_heartbeat=iso(row["heartbeat_at"]) if row["heartbeat_at"] else None,
+            last_heartbeat=iso(last_active) if last_active else None,
         )
 
 

@@ -8,11 +8,13 @@ from commonplace import acting
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call
+from commonplace.call_request import MustWrite
 from commonplace.clock import iso
 from commonplace.operation import operation
 from commonplace.rooms.agents import store
 from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import (
+    AGENT_STALE_AFTER,
     AgentRoster,
     AgentStatusListing,
     HeartbeatReply,
@@ -34,7 +36,9 @@ _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": "",
     "memory_heartbeat",
     writes=True,
     idempotent=True,
-    session_columns=f"{store.STATUS_OF_SESSION}, {messages.UNREAD_OF_SESSION}, {locks.LEASES_OF_SESSION_COLUMNS}",
+    reads_when_bare=True,
+    session_columns=f"{store.STATUS_OF_SESSION}, {store.ACTIVITY_OF_SESSION}"
+    f", {messages.UNREAD_OF_SESSION}, {locks.LEASES_OF_SESSION_COLUMNS}",
     example={"status": "busy", "current_task": "cart"},
 )
 async def heartbeat(
@@ -42,13 +46,15 @@ async def heartbeat(
 ) -> HeartbeatReply:
     """Keep alive (still here), set your status (busy, idle), renew locks and reservations."""
     calls = [window for window in call.caller.windows if kind_of_window(window) == "call"]
+    row = call.session_row
+    if not call.writes and (calls or _is_news(row, call.now)):
+        raise MustWrite
     if calls:
         await acting.bind_windows(call.tx, call.caller, calls, call.own_session, call.now)
-    session = call.own_session
-    row = call.session_row
     previous = _UNKNOWN_STATUS if row["status"] is None else row
     task = previous["current_task"] if current_task is None else current_task
-    await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
+    if call.writes:
+        await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
     known = {**previous, "current_task": task, "active_at": call.now, "locks": row["held"]}
     reported = status or derive_status(known, call.now)
     if (status or previous["status"], task) != (previous["status"], previous["current_task"]):
@@ -59,8 +65,13 @@ async def heartbeat(
         agent_status=reported,
         timestamp=iso(call.now),
         unread=row["unread"],
-        leases_renewed=await locks.renew_leases(call.tx, session, row, call.store_now),
+        leases_renewed=await locks.renew_leases(call.tx, call.own_session, row, call.store_now),
     )
+
+
+def _is_news(row: Row, now: int) -> bool:
+    """Does a sign of life change anything for others? `row` is empty where no session acts."""
+    return not row or bool(row["has_follow_up"]) or now - row["active_at"] > AGENT_STALE_AFTER
 
 
 @operation("memory_get_agent_status", role="readonly")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from commonplace.activity import IS_AWAKE
 from commonplace.rooms.work.model import EDITS_TITLE
 from commonplace.store.database import Row, Tx
 
@@ -9,7 +10,7 @@ _MAX_STATUS_ROWS = 200
 # Grouping by the bare column makes SQLite scan the index on agent, which holds every session, also ended ones.
 _LIVE_SESSION_COUNTS = (
     "select agent || '' as name, count(*) as n, max(active_at) as active_at from session"
-    " where project = $1 and ended_at is null and active_at > $3 group by agent || ''"
+    f" where project = $1 and ended_at is null and active_at > $3 and {IS_AWAKE} group by agent || ''"
 )
 
 
@@ -21,6 +22,13 @@ STATUS_OF_SESSION = (
     f" and work.title <> '{EDITS_TITLE}') as has_worked"
 )
 """Of the agent of a session, beside its row; nothing if the agent was removed from the roster."""
+
+ACTIVITY_OF_SESSION = (
+    "active_at, (exists (select 1 from lease where project = $1 and session = $2)"
+    " or exists (select 1 from lock_waiter where project = $1 and session = $2)"
+    " or exists (select 1 from backlog_claim where project = $1 and session = $2)) as has_follow_up"
+)
+"""When a session was last active, and whether anything follows from its activity: leases or claims to renew, locks that it waits for."""
 
 
 async def record_heartbeat(tx: Tx, project: str, name: str, status: str | None, task: str, now: int) -> None:
@@ -41,7 +49,7 @@ async def list_agent_statuses(
     tx: Tx, project: str, name: str | None, live_since: int, now: int
 ) -> Sequence[Row]:
     return await tx.all(
-        "select agent.project, agent.name, agent.status, agent.status_at, agent.current_task, agent.heartbeat_at,"
+        "select agent.project, agent.name, agent.status, agent.status_at, agent.current_task,"
         " agent.last_seen_at, live.active_at,"
         " coalesce(live.n, 0) as sessions, coalesce(held.n, 0) as locks, worked.name is not null as has_worked,"
         " count(*) over () as total from agent"

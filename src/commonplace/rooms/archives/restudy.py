@@ -1,6 +1,7 @@
 """Background work: study sessions again that an older parser version studied, or that were not studied to their end."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -37,33 +38,31 @@ async def _begin_next_session(tx: Tx) -> ArchivedSession | None:
 
 
 async def _restudy_session(database: Database, storage: str, archive: ArchivedSession) -> None:
-    first_line, state, pending, skips_first = 0, b"", b"", False
-    async for piece in store.session_bytes(database, storage, archive).read_all():
+    first_line, state = 0, b""
+    async for lines in _join_batches(store.session_bytes(database, storage, archive).read_all()):
+        result = await _study_batch(database, archive, state, first_line, lines)
+        first_line, state = result.lines, result.state
+
+
+async def _join_batches(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Complete lines, a bounded number of bytes at a time. A line that is longer than a batch is left empty."""
+    pending: bytes = b""
+    beginning: bytes | None = b""
+    async for piece in pieces:
         pending += piece
         if len(pending) < _BATCH_BYTES:
             continue
-        complete, newline, pending = pending.rpartition(b"\n")
-        if not newline:
-            pending, skips_first = b"", True
-            continue
-        lines = complete.split(b"\n")
-        result = await _study_batch(database, archive, state, first_line, lines, skips_first)
-        first_line, state, skips_first = result.lines, result.state, False
-    if lines := await asyncio.to_thread(study.split_complete_lines, pending):
-        await _study_batch(database, archive, state, first_line, lines, skips_first)
+        end = pending.rfind(b"\n") + 1
+        if (lines := study.join_complete_lines(beginning, pending[:end])) is not None:
+            yield lines
+        pending, beginning = (pending[end:], b"") if end else (b"", None)
+    if (lines := await asyncio.to_thread(study.join_complete_lines, beginning, pending)) is not None:
+        yield lines
 
 
 async def _study_batch(
-    database: Database,
-    archive: ArchivedSession,
-    state: bytes,
-    first_line: int,
-    lines: list[bytes],
-    skips_first: bool,
+    database: Database, archive: ArchivedSession, state: bytes, first_line: int, lines: bytes
 ) -> StudyResult:
-    """`skips_first`: the first line is longer than a batch and only its end is here, so it is not studied."""
-    if skips_first:
-        lines[0] = b""
     result = await asyncio.to_thread(study.study_lines, state, archive.tool, first_line, lines)
 
     async def save_batch(tx: Tx) -> None:

@@ -23,6 +23,7 @@ from commonplace.rooms.archives import mask_stored, scrub_store, study_store
 from commonplace.rooms.archives import store as archives
 from commonplace.search.index import refresh_entries
 from commonplace.search.refresh import entry_from_item, purge_deleted_words
+from commonplace.search.term_counts import add_project_changes
 from commonplace.search.text import tokenize
 from commonplace.session_archive.archive import ArchivedSession
 from commonplace.store.database import Tx
@@ -197,6 +198,7 @@ async def _scrub_index(call: Call, project: str, secret: str, *, dry_run: bool) 
         for kind in sorted({row["kind"] for row in rows} & sources.keys()):
             ids = [row["id"] for row in rows if row["kind"] == kind]
             await _refresh_entries(call.tx, sources[kind], project, ids)
+        await add_project_changes(call.tx, project)
         await scrub_store.delete_unused_terms(call.tx, project)
         await purge_deleted_words(call.tx)
     return {"entry": count}

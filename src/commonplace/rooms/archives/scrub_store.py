@@ -12,6 +12,7 @@ _OTHER_TABLES = frozenset(
         "audit_seal",
         "entry",
         "term",
+        "term_change",
         "embedding",
         "embedding_queue",
         "words",

@@ -120,7 +120,7 @@ async def _load_stored_state(tx: Tx, arguments: Mapping[str, Any], caller: Calle
     return StoredState(workspace, archive, last_frame, await study_store.load_study_state(tx, archive))
 
 
-def _decode_content(arguments: Mapping[str, Any]) -> bytes | bytearray:
+def _decode_content(arguments: Mapping[str, Any]) -> bytes:
     if arguments.get("body") is not None:
         return upload.decode_binary_content(arguments["body"], arguments["encoding"])
     return upload.decode_text_content(arguments["content"], arguments["content_gzip_base64"])

@@ -21,6 +21,7 @@ from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.events import WORK_UPDATED
 from commonplace.rooms.work.model import (
+    HANDED_OVER,
     MAX_WORK_TITLE_CHARACTERS,
     OPEN_STATUSES,
     choose_work_of_claim,
@@ -125,7 +126,9 @@ async def update_work_of_item(call: Call, before: Row, after: Row) -> None:
         return
     is_put_back = before["status"] in ("in_progress", "blocked") and after["status"] == "open"
     if is_put_back or before["assigned_to"] != after["assigned_to"]:
-        await _close_work(call, before, {before["assigned_to"]}, "abandoned")
+        is_given = before["assigned_to"] == call.agent and after["assigned_to"] not in ("", call.agent)
+        status = HANDED_OVER if is_given else "abandoned"
+        await _close_work(call, before, {before["assigned_to"]}, status)
     elif "blocked" in (before["status"], after["status"]):
         await _block_or_unblock_work(call, before, after)
     if session and after["claim_session"] == session.id != before["claim_session"]:

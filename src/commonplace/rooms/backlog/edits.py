@@ -11,8 +11,10 @@ from commonplace.call import Call
 from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import claims, model, notices, store
 from commonplace.rooms.backlog.claims import emit_backlog_changed
+from commonplace.rooms.backlog.dependency_cycle import find_dependency_cycle
 from commonplace.rooms.backlog.model import BacklogItem, ItemEffects
 from commonplace.rooms.backlog.named_files import extract_named_files
+from commonplace.rooms.backlog.unblocking import unblock_items
 from commonplace.rooms.work.waits import end_waits
 from commonplace.store import ids
 from commonplace.store.counters import advance_counter
@@ -116,7 +118,7 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
         for edge in await store.list_dependency_edges(call.tx, row["project"], dependencies)
         if edge[0] != row["id"]
     ]
-    cycle = model.find_dependency_cycle(
+    cycle = find_dependency_cycle(
         [*others, *((row["id"], dependency) for dependency in dependencies)], row["id"]
     )
     if cycle:
@@ -136,7 +138,7 @@ async def announce_edit(call: Call, before: Row, after: Row) -> ItemEffects:
 
 
 async def _announce_status(call: Call, before: Row, after: Row) -> ItemEffects:
-    """Tell who filed an item that its work stopped, or that it is to be tested again."""
+    """Tell who filed an item that somebody took it, that its work stopped, or that it is to be tested again."""
     if after["status"] == before["status"] or after["status"] not in model.STATUSES_TO_TELL:
         return ItemEffects()
     agents = sorted({after["created_by"]} - {call.agent, after["assigned_to"]})
@@ -148,14 +150,12 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
     """If this edit closed the item, tell the agents of what it unblocked, who waits for it and who filed it."""
     if before["closed"] or not after["closed"]:
         return ItemEffects()
-    unblocked = [
-        item
-        for item in await store.list_dependents(call.tx, after["project"], after["id"])
-        if not item["blocked"]
-    ]
+    dependents = await store.list_dependents(call.tx, after["project"], after["id"])
+    released = [item for item in dependents if not item["blocked"]]
+    unblocked = await unblock_items(call, released)
     closed = notices.describe_closing(call.agent, after)
     needed = await store.list_closed_dependencies(call.tx, after["project"], after["id"])
-    news = notices.tell_closing(before, after, unblocked, needed)
+    news = notices.tell_closing(before, after, released, {item["id"] for item in unblocked}, needed)
     news.pop(call.agent, None)
     notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)
     for agent in sorted(news.keys() - set(notified)):

@@ -19,7 +19,7 @@ BacklogStatus = Literal[
 ]
 BacklogPriority = Literal["critical", "high", "medium", "low"]
 DEFAULT_PRIORITY: BacklogPriority = "medium"
-STATUSES_TO_TELL = ("deferred", "blocked", "retest", "needs_info")
+STATUSES_TO_TELL = ("in_progress", "deferred", "blocked", "retest", "needs_info")
 BacklogAction = Literal["create", "update", "complete"]
 
 _WAITING_STATUSES = frozenset({"blocked", "deferred"})
@@ -43,6 +43,7 @@ _SNIPPET_CHARACTERS = 160
 _NO_REASON = (
     "Others see it as blocked without a reason: deferred_reason says why, depends_on what it waits for."
 )
+_SAME_TASK = "If one of `similar` is the same task, set this one to status='duplicate'."
 
 ItemTitle = Annotated[str, Field(min_length=1, max_length=300)]
 ItemText = Annotated[str, Field(max_length=20_000)]
@@ -143,6 +144,15 @@ class BacklogItem(Reply, kw_only=True):
         return msgspec.structs.replace(self, description=truncate_description(self.description))
 
 
+class SimilarItem(Reply):
+    """An open item that may be the same task."""
+
+    id: str
+    title: str
+    status: str
+    assigned_to: str = ""
+
+
 class ChangedItem(BacklogItem, kw_only=True):
     """An item after a change, without what the caller sent or knows; `status` is what was done."""
 
@@ -165,6 +175,8 @@ class ChangedItem(BacklogItem, kw_only=True):
     message: str = ""
     offline: list[str] = []
     """The assignee, if it has no live session: its next session is shown the item."""
+    similar: list[SimilarItem] = []
+    """Open items that may be the same task as a new one."""
 
     @classmethod
     def from_item(
@@ -194,6 +206,9 @@ class ChangedItem(BacklogItem, kw_only=True):
             offline=effects.offline,
         )
 
+    def with_similar(self, similar: list[SimilarItem]) -> "ChangedItem":
+        return msgspec.structs.replace(self, similar=similar, message=_SAME_TASK) if similar else self
+
 
 def _lacks_reason(item: BacklogItem) -> bool:
     return item.status == "blocked" and not item.deferred_reason and not item.blocked_by
@@ -204,6 +219,10 @@ class BacklogListing(Reply):
     total: int
     items: list[BacklogItem]
     next_offset: int = 0
+    done: int = 0
+    """How many of these are closed and not listed (include_done=true lists them), by status; at most 1,000 are counted."""
+    wont_do: int = 0
+    duplicate: int = 0
 
 
 class CompletedItem(Reply):
@@ -262,6 +281,12 @@ class BacklogFilters(msgspec.Struct, frozen=True):
     tag: str | None = None
     ready_for: str | None = None
     include_done: bool = False
+
+    @property
+    def hides_closed(self) -> bool:
+        """Does the list leave out closed items that an index can count?"""
+        others = (self.status, self.priority, self.milestone, self.tag, self.ready_for)
+        return not self.include_done and all(value is None for value in others)
 
 
 def truncate_description(text: str) -> str:
@@ -372,20 +397,3 @@ def apply_edits(row: Row, edits: Mapping[str, str], by: ItemEditor) -> dict[str,
 def diff_fields(row: Row, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return every field that differs, with its old and new value."""
     return {name: (row[name], values[name]) for name in EDITABLE_FIELDS if row[name] != values[name]}
-
-
-def find_dependency_cycle(edges: Iterable[tuple[str, str]], start: str) -> list[str]:
-    """Return a path along the edges from `start` back to itself, or an empty list."""
-    needs_by_item: dict[str, list[str]] = {}
-    for item, needs in edges:
-        needs_by_item.setdefault(item, []).append(needs)
-    paths, seen = [[start]], set[str]()
-    while paths:
-        path = paths.pop()
-        for needs in needs_by_item.get(path[-1], []):
-            if needs == start:
-                return [*path, start]
-            if needs not in seen:
-                seen.add(needs)
-                paths.append([*path, needs])
-    return []

@@ -1,11 +1,12 @@
 """What agents are told of an item: that it is theirs, that it is closed, what blocks it. `edits.py` tells them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 _RESOLUTION_CHARACTERS = 160
+_REASON_CHARACTERS = 160
 
 
 def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
@@ -32,25 +33,45 @@ def tell_loss(agent: str, row: Row) -> str:
 
 def tell_status(agent: str, row: Row) -> str:
     """What who filed an item is told of a status that may need them."""
+    if row["status"] == "in_progress" and row["assigned_to"] == agent:
+        return f"{agent} started {row['id']} ({row['title']}), which you filed."
     reason = f": {row['deferred_reason']}" if row["status"] == "deferred" and row["deferred_reason"] else ""
     return f"{agent} set {row['id']} ({row['title']}), which you filed, to {row['status']}{reason}"
 
 
-def tell_closing(before: Row, closed: Row, unblocked: Sequence[Row], needed: Sequence[Row]) -> dict[str, str]:
-    """What each agent is told of a closing: the items of theirs that it unblocked, that it was theirs, that they filed
-    it, or that they closed what it `needed`: who built something hears that it was reviewed or used."""
+def tell_closing(
+    before: Row, closed: Row, released: Sequence[Row], unblocked: Collection[str], needed: Sequence[Row]
+) -> dict[str, str]:
+    """What each agent is told of a closing: the items of theirs that it released, that it was theirs, that they filed
+    it, or that they closed what it `needed`: who built something hears that it was reviewed or used.
+
+    `unblocked` are the ids of the released items that wait for nothing else.
+    """
     news = {row["completed_by"]: f"It depended on {row['id']}, which you closed." for row in needed}
     news[closed["created_by"]] = "You filed it."
     if before["assigned_to"]:
         news[before["assigned_to"]] = "It was yours."
-    for agent in sorted({item["assigned_to"] or item["created_by"] for item in unblocked}):
-        names = [
-            f"{item['id']} ({item['title']})"
-            for item in unblocked
-            if agent == (item["assigned_to"] or item["created_by"])
-        ]
-        news[agent] = f"Unblocked: {', '.join(names)}."
+    for agent in sorted({_name_concerned(item) for item in released}):
+        own = [item for item in released if agent == _name_concerned(item)]
+        free = [f"{item['id']} ({item['title']})" for item in own if item["id"] in unblocked]
+        texts = [f"Unblocked: {', '.join(free)}."] if free else []
+        texts += [_tell_still_blocked(item) for item in own if item["id"] not in unblocked]
+        news[agent] = " ".join(texts)
     return news
+
+
+def _name_concerned(item: Row) -> str:
+    return str(item["assigned_to"] or item["created_by"])
+
+
+def _tell_still_blocked(item: Row) -> str:
+    reason = (
+        f" ({shorten_line(item['deferred_reason'], _REASON_CHARACTERS)})" if item["deferred_reason"] else ""
+    )
+    return (
+        f"{item['id']} ({item['title']}) has no open dependency left but stays blocked for another reason{reason}:"
+        " claim it, or set status='open', when that is over."
+    )
 
 
 def describe_blocker(row: Row) -> str:

@@ -1,15 +1,17 @@
 """Add, list, update and complete backlog items, one at a time or in a batch. Rules of a change: `edits.py`."""
 
+from collections.abc import Awaitable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 
 from commonplace import errors
+from commonplace.access import Caller
 from commonplace.arguments import VersionNumber
-from commonplace.call import Call
+from commonplace.call import Call, Calls
 from commonplace.operation import Operation, alias, operation
 from commonplace.project import ensure_project
-from commonplace.rooms.backlog import claims, edits, model, store
+from commonplace.rooms.backlog import claims, edits, listing_store, model, store
 from commonplace.rooms.backlog.batch_references import depends_on_any, replace_references
 from commonplace.rooms.backlog.model import (
     AllProjects,
@@ -20,15 +22,25 @@ from commonplace.rooms.backlog.model import (
     ChangedItem,
     CompletedItem,
 )
+from commonplace.rooms.backlog.similar_items import SimilarByTitle, find_similar_items
 from commonplace.rooms.work.item_store import find_work_of_item
+from commonplace.search.engine import prepare_words
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
 from commonplace.suggestions import may_name_others, suggest_names
 
 
+async def _prepare_item(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> SimilarByTitle:
+    await prepare_words("description")(calls, arguments, caller)
+    return await find_similar_items(
+        calls, arguments, caller, [(arguments["title"], arguments["description"])]
+    )
+
+
 @operation(
     "memory_add_backlog_item",
     writes=True,
+    prepare=_prepare_item,
     example={"title": "Cart loses items on reload", "priority": "high"},
 )
 async def add_backlog_item(
@@ -42,6 +54,7 @@ async def add_backlog_item(
     milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
+    claim: bool = False,
 ) -> ChangedItem:
     """Add todo, backlog item: create or track a task, file new ticket, open issue, request feature, report or
     log a bug (defect), leave something for another agent (assigned_to)."""
@@ -66,7 +79,15 @@ async def add_backlog_item(
     claims.emit_backlog_changed(call, target_project, row["id"])
     call.subject = row["id"]
     item = await edits.render_item(call, row)
-    return ChangedItem.from_item("added", item, (*fields, "tags"), row["status"], call.agent, effects)
+    reply = ChangedItem.from_item("added", item, (*fields, "tags"), row["status"], call.agent, effects)
+    reply = reply.with_similar(call.prepared.get(title, []))
+    return await _claim_added(call, reply, {"claim": True}) if claim else reply
+
+
+async def _claim_added(call: Call, added: ChangedItem, claim: dict[str, Any]) -> ChangedItem:
+    """Claim an item that this call has added, by the rules of every claim."""
+    claimed: ChangedItem = await update_backlog_item.function(call, item_id=added.id, **claim)
+    return msgspec.structs.replace(added, **{name: getattr(claimed, name) for name in _CLAIMED_FIELDS})
 
 
 @operation("memory_list_backlog", role="readonly", example={"ready": True})
@@ -98,7 +119,7 @@ async def list_backlog(
         ready_for=call.agent if ready else None,
         include_done=include_done,
     )
-    rows, total = await store.find_items(call.tx, filters, limit, offset)
+    rows, total = await listing_store.find_items(call.tx, filters, limit, offset)
     dependencies = (
         await store.list_dependencies(call.tx, filters.projects, [row["id"] for row in rows]) if rows else []
     )
@@ -108,10 +129,11 @@ async def list_backlog(
         total=total,
         items=[BacklogItem.from_row(row, dependencies, call.now).with_snippet for row in rows],
         next_offset=next_offset if next_offset < total else 0,
+        **(await listing_store.count_closed_items(call.tx, filters) if filters.hides_closed else {}),
     )
 
 
-@operation("memory_update_backlog_item", writes=True)
+@operation("memory_update_backlog_item", writes=True, prepare=prepare_words("description"))
 async def update_backlog_item(
     call: Call,
     item_id: Id,
@@ -206,10 +228,22 @@ _OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
     "complete": complete_backlog_item,
 }
 
+_CLAIM_ARGUMENTS = ("claim", "force")
+_CLAIMED_FIELDS = ("version", "item_status", "assigned_to", "claimed_until", "work_id", "work_title")
+
+
+def _prepare_batch(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[SimilarByTitle]:
+    """Compare what is filed in the project of the session; arguments of items are not validated yet."""
+    items = arguments["items"] if arguments["action"] == "create" else []
+    texts = [(item.get("title"), item.get("description") or "") for item in items if not item.get("project")]
+    drafts = [(title, text) for title, text in texts if isinstance(title, str) and isinstance(text, str)]
+    return find_similar_items(calls, arguments, caller, drafts)
+
 
 @operation(
     "memory_batch_backlog",
     writes=True,
+    prepare=_prepare_batch,
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
@@ -223,7 +257,7 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
             continue
         arguments = replace_references(item, ids_by_reference)
         try:
-            reply = await _run_item_operation(call, _OPERATION_BY_ACTION[action], arguments)
+            reply = await _run_action(call, action, arguments)
         except errors.Unavailable:
             raise
         except errors.Refusal as refusal:
@@ -241,9 +275,34 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
     return BatchReply(status="completed", action=action, count=len(replies), items=replies)
 
 
-async def _run_item_operation(call: Call, item_operation: Operation, item: dict[str, Any]) -> Any:
+async def _run_action(call: Call, action: model.BacklogAction, item: dict[str, Any]) -> Any:
+    """A new item may be claimed, too: by the rules of a claim, in the same transaction."""
+    if action != "create" or "claim" not in item:
+        return await _run_item_operation(call, action, item)
+    claim = {name: item[name] for name in _CLAIM_ARGUMENTS if name in item}
+    draft = {name: value for name, value in item.items() if name not in _CLAIM_ARGUMENTS}
+    if not claim["claim"]:
+        return await _run_item_operation(call, "create", draft)
+    added: ChangedItem = await _run_item_operation(call, "create", draft)
+    return await _claim_added(call, added, claim)
+
+
+async def _run_item_operation(call: Call, action: model.BacklogAction, item: dict[str, Any]) -> Any:
+    item_operation = _OPERATION_BY_ACTION[action]
+    _require_arguments_of_action(action, item)
     arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id}, call.mask)
     del arguments["session_id"]
     if may_name_others(arguments):
         await suggest_names(call, arguments)
     return await item_operation.function(call, **arguments)
+
+
+def _require_arguments_of_action(action: model.BacklogAction, item: Mapping[str, Any]) -> None:
+    """The schema of an item lists the arguments of all actions: name those that take one which this one does not."""
+    for name in item:
+        takers = [other for other, taker in _OPERATION_BY_ACTION.items() if taker.takes_argument(name)]
+        if takers and action not in takers and item[name] is not None:
+            raise errors.UnknownArgument(
+                f"action='{action}' does not take '{name}'.",
+                hint=f"It is an argument of: {', '.join(takers)}.",
+            )

@@ -3,7 +3,7 @@
 from commonplace.call import Call
 from commonplace.operation import operation
 from commonplace.resource import Resource
-from commonplace.rooms.backlog import store
+from commonplace.rooms.backlog import listing_store, store
 from commonplace.rooms.backlog.model import BacklogFilters, BacklogItem, BacklogListing
 
 _MAX_RESOURCE_ITEMS = 50
@@ -13,7 +13,7 @@ _MAX_RESOURCE_ITEMS = 50
 async def read_backlog(call: Call, project: str) -> BacklogListing:
     """List the open items of the project, by priority, then oldest."""
     filters = BacklogFilters(projects=[project], now=call.now)
-    rows, total = await store.find_items(call.tx, filters, _MAX_RESOURCE_ITEMS, 0)
+    rows, total = await listing_store.find_items(call.tx, filters, _MAX_RESOURCE_ITEMS, 0)
     dependencies = (
         await store.list_dependencies(call.tx, [project], [row["id"] for row in rows]) if rows else []
     )

@@ -1,4 +1,8 @@
-"""Backlog items as a source of the search index. Closed items are found only with `include_inactive`."""
+"""Backlog items as a source of the search index.
+
+Done items stand behind what holds now: a bug that was fixed is what one looks for. What was not done is found only with
+`include_inactive`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +28,8 @@ def _build_search_item(row: Row, needs: Sequence[Row]) -> SearchItem:
         text="\n".join(part for part in (row["description"], row["resolution"]) if part),
         type="backlog_item",
         status=row["status"],
-        is_active=not row["closed"],
+        is_active=not row["closed"] or row["status"] == "done",
+        is_past=bool(row["closed"]),
         author=row["created_by"],
         tags=tuple(model.decode_texts(row["tags"])),
         created_at=row["created_at"],

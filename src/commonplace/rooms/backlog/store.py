@@ -1,16 +1,15 @@
-"""SQL of backlog items, their dependencies and their change history."""
+"""SQL of backlog items, their dependencies and their change history. Lists with filters: `listing_store.py`."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
+from commonplace.activity import AgentSession
 from commonplace.agent_names import AgentRename
 from commonplace.clock import MINUTE
 from commonplace.file_region import split_region
-from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, BacklogFilters, encode_texts
-from commonplace.store.database import Row, Tx, Value
+from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, encode_texts
+from commonplace.store.database import Row, Tx
 
 _EDITABLE_COLUMNS = (
     "title, description, priority, rank, status, closed, assigned_to, milestone, deferred_reason, resolution,"
@@ -19,8 +18,8 @@ _EDITABLE_COLUMNS = (
 )
 _CREATION_COLUMNS = "tags, created_by, created_at"
 _COLUMNS_AFTER_PROJECT = f"id, n, {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS}, updated_at, version"
-_ITEM_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
-_SELECT_ITEMS = f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = any($2)"
+ITEM_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
+_SELECT_ITEMS = f"select {ITEM_COLUMNS} from backlog where project = $1 and id = any($2)"
 _SELECT_NEEDS = (
     "select backlog_need.item, backlog_need.needs, backlog.closed from backlog_need"
     " join backlog on backlog.project = backlog_need.project and backlog.id = backlog_need.needs"
@@ -28,22 +27,19 @@ _SELECT_NEEDS = (
 )
 CLAIMS_OF_SESSION = "select item_project, item from backlog_claim where project = $1 and session = $2 order by item_project, item"
 _EXTENSION_INTERVAL = MINUTE
-_CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
-_IS_OPEN = f"(status = 'open' or {_CLAIM_LAPSED})"
-_IS_UNASSIGNED = f"(assigned_to = '' or claim_assigned = 1 and {_CLAIM_LAPSED})"
-_IS_ASSIGNED = f"(assigned_to = {{}} and not (claim_assigned = 1 and {_CLAIM_LAPSED}))"
-_IS_BLOCKED = (
+CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
+IS_BLOCKED = (
     "exists (select 1 from backlog_need join backlog as needed"
     " on needed.project = backlog_need.project and needed.id = backlog_need.needs"
     " where backlog_need.project = backlog.project and backlog_need.item = backlog.id and needed.closed = 0)"
 )
-_LAPSED_AT_BOOT = _CLAIM_LAPSED.format(now="$4")
+_LAPSED_AT_BOOT = CLAIM_LAPSED.format(now="$4")
 _IS_OWN_OR_READY = (
     f"(assigned_to = $2 or ((assigned_to = '' or claim_assigned = 1 and {_LAPSED_AT_BOOT})"
-    f" and (status = 'open' or {_LAPSED_AT_BOOT}) and (was_claimed_by = $2 or not {_IS_BLOCKED})))"
+    f" and (status = 'open' or {_LAPSED_AT_BOOT}) and (was_claimed_by = $2 or not {IS_BLOCKED})))"
 )
 _SELECT_OWN_OR_READY = (
-    f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and {_IS_OWN_OR_READY}"
+    f"select {ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and {_IS_OWN_OR_READY}"
     " order by case when assigned_to = $2 or was_claimed_by = $2 then 0 else 1 end, rank, created_at, n limit $3"
 )
 _SELECT_OPEN_NEEDS_OF_AGENT = (
@@ -61,7 +57,7 @@ async def insert_item(
     row = await tx.one(
         f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $5, $6, $7,"
         " case when cast($10 as text) = '' then 'open' else 'deferred' end, 0, $8, $9, cast($10 as text), '', '', null,"
-        f" '', '', 0, null, '', null, $11, $12, $13, $13, 1) returning {_ITEM_COLUMNS}",
+        f" '', '', 0, null, '', null, $11, $12, $13, $13, 1) returning {ITEM_COLUMNS}",
         *(
             project,
             f"backlog_{secrets.token_hex(6)}",
@@ -82,7 +78,7 @@ async def insert_item(
 
 
 async def load_item(tx: Tx, project: str, item: str) -> Row | None:
-    return await tx.one(f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = $2", project, item)
+    return await tx.one(f"select {ITEM_COLUMNS} from backlog where project = $1 and id = $2", project, item)
 
 
 async def load_items(tx: Tx, project: str, items: Sequence[str]) -> Sequence[Row]:
@@ -112,7 +108,7 @@ async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> 
         " completed_at = $16, claim_project = $17, claim_session = $18, claim_assigned = $19, claimed_until = $20,"
         " was_claimed_by = $21, was_claimed_until = $22,"
         " updated_at = $4, version = version + 1 where project = $1 and id = $2 and version = $3"
-        f" returning {_ITEM_COLUMNS}",
+        f" returning {ITEM_COLUMNS}",
         *(row["project"], row["id"], row["version"], now),
         *(values[column] for column in _EDITABLE_COLUMNS.split(", ")),
     )
@@ -136,7 +132,7 @@ async def update_claim(tx: Tx, row: Row, values: Mapping[str, Any]) -> Row:
     """Give the claim to another session of the same agent; the item is not another version for it."""
     updated = await tx.one(
         "update backlog set claim_project = $3, claim_session = $4, claimed_until = $5 where project = $1 and id = $2"
-        f" returning {_ITEM_COLUMNS}",
+        f" returning {ITEM_COLUMNS}",
         *(row["project"], row["id"]),
         *(values["claim_project"], values["claim_session"], values["claimed_until"]),
     )
@@ -193,7 +189,7 @@ def group_claimed_ids(claims: Sequence[Row]) -> dict[str, list[str]]:
 async def list_claimed_items(tx: Tx, project: str, items: Sequence[str], session: str) -> Sequence[Row]:
     """List those of the items that the session still has."""
     return await tx.all(
-        f"select {_ITEM_COLUMNS} from backlog where project = $1 and id = any($2) and claim_session = $3 order by n",
+        f"select {ITEM_COLUMNS} from backlog where project = $1 and id = any($2) and claim_session = $3 order by n",
         project,
         list(items),
         session,
@@ -215,6 +211,23 @@ async def extend_claims(tx: Tx, project: str, items: Sequence[str], session: str
 
 async def delete_claims_of_session(tx: Tx, claim_project: str, session: str) -> None:
     await tx.queue("delete from backlog_claim where project = $1 and session = $2", claim_project, session)
+
+
+async def move_claims(tx: Tx, session: AgentSession, earlier: Sequence[str]) -> None:
+    """Give the session what earlier ones of its agent have claimed: its calls renew the claims from now on."""
+    for former in earlier:
+        for project, items in (await list_claimed_ids(tx, session.project, former)).items():
+            await tx.queue(
+                "update backlog set claim_session = $4 where project = $1 and id = any($2) and claim_session = $3",
+                *(project, items, former, session.id),
+            )
+        await tx.queue(
+            "insert into backlog_claim (project, session, item_project, item, files)"
+            " select project, cast($3 as text), item_project, item, files from backlog_claim"
+            " where project = $1 and session = $2 on conflict (project, session, item_project, item) do nothing",
+            *(session.project, former, session.id),
+        )
+        await delete_claims_of_session(tx, session.project, former)
 
 
 async def insert_changes(
@@ -274,7 +287,7 @@ async def list_open_dependencies(tx: Tx, project: str, item: str) -> list[str]:
 async def list_dependents(tx: Tx, project: str, item: str) -> Sequence[Row]:
     """List the open items that depend on this one, and whether each is still blocked."""
     return await tx.all(
-        f"select id, title, assigned_to, created_by, case when {_IS_BLOCKED} then 1 else 0 end as blocked from backlog"
+        f"select project, id, title, status, assigned_to, created_by, deferred_reason, case when {IS_BLOCKED} then 1 else 0 end as blocked from backlog"
         " where project = $1 and closed = 0 and id in"
         " (select item from backlog_need where project = $1 and needs = $2) order by rank, created_at, n limit 200",
         project,
@@ -285,58 +298,11 @@ async def list_dependents(tx: Tx, project: str, item: str) -> Sequence[Row]:
 async def list_closed_dependencies(tx: Tx, project: str, item: str) -> Sequence[Row]:
     """List what this item depended on and who closed it."""
     return await tx.all(
-        "select id, completed_by from backlog where project = $1 and closed = 1 and id in"
+        "select id, title, completed_by from backlog where project = $1 and closed = 1 and id in"
         " (select needs from backlog_need where project = $1 and item = $2) order by id limit 50",
         project,
         item,
     )
-
-
-async def find_items(tx: Tx, filters: BacklogFilters, limit: int, offset: int) -> tuple[Sequence[Row], int]:
-    """Return one page of items, by priority, then oldest; and the total."""
-    where, values = _filter_conditions(filters)
-    rows = await tx.all(
-        f"select {_ITEM_COLUMNS} from backlog where project = any($1){where} order by rank, created_at, n, id"
-        f" limit ${len(values) + 1} offset ${len(values) + 2}",
-        *values,
-        limit,
-        offset,
-    )
-    if not offset and len(rows) < limit:
-        return rows, len(rows)
-    count_row = await tx.one(f"select count(*) as n from backlog where project = any($1){where}", *values)
-    return rows, int(count_row["n"]) if count_row else 0
-
-
-def _filter_conditions(filters: BacklogFilters) -> tuple[str, list[Value]]:
-    conditions, values = list[str](), list[Value]([filters.projects])
-    for condition, argument in _list_conditions(filters):
-        if argument is not None:
-            values.append(argument)
-        placeholder = f"${len(values)}"
-        if "{now}" in condition:
-            values.append(filters.now)
-        conditions.append(condition.format(placeholder, now=f"${len(values)}"))
-    return "".join(f" and {condition}" for condition in conditions), values
-
-
-def _list_conditions(filters: BacklogFilters) -> Iterator[tuple[str, str | None]]:
-    """Yield each condition with the value for its `{}`; what looks at a claim also has `{now}`."""
-    for column in ("priority", "milestone"):
-        if (value := getattr(filters, column)) is not None:
-            yield f"{column} = {{}}", value
-    if filters.status == "open":
-        yield _IS_OPEN, None
-    elif filters.status is not None:
-        yield f"status = {{}} and not {_CLAIM_LAPSED}", filters.status
-    elif not filters.include_done:
-        yield "closed = 0", None
-    if filters.assigned_to is not None:
-        yield (_IS_ASSIGNED, filters.assigned_to) if filters.assigned_to else (_IS_UNASSIGNED, None)
-    if filters.tag is not None:
-        yield "replace(tags, {}, '') <> tags", msgspec.json.encode(filters.tag).decode()
-    if filters.ready_for is not None:
-        yield f"{_IS_OPEN} and ({_IS_UNASSIGNED} or {_IS_ASSIGNED}) and not {_IS_BLOCKED}", filters.ready_for
 
 
 async def list_own_or_ready_items(
@@ -353,7 +319,7 @@ async def list_own_or_ready_items(
 async def list_filed_items(tx: Tx, project: str, agent: str, limit: int, now: int) -> Sequence[Row]:
     """List the open items that the agent filed and that others have or that are blocked, the last changed first."""
     return await tx.all(
-        f"select {_ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and created_by = $2"
+        f"select {ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and created_by = $2"
         f" and not {_IS_OWN_OR_READY} order by updated_at desc, n limit $3",
         project,
         agent,

@@ -24,6 +24,7 @@ from commonplace.rooms.blackboard.reader import (
     visibility_of_audience,
 )
 from commonplace.rooms.blackboard.session import load_message, load_visible_session, reader_view
+from commonplace.search.engine import prepare_words
 from commonplace.store.database import Row
 
 _VISIBILITIES_BY_SCOPE: dict[model.SearchScope, tuple[Visibility, ...]] = {
@@ -33,7 +34,7 @@ _VISIBILITIES_BY_SCOPE: dict[model.SearchScope, tuple[Visibility, ...]] = {
 }
 
 
-@operation("add_message", writes=True, session="own")
+@operation("add_message", writes=True, session="own", prepare=prepare_words("content"))
 async def add_message(
     call: Call,
     session_id: model.BlackboardId,

@@ -13,7 +13,7 @@ _TITLE_CHARACTERS = 200
 
 
 async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
-    """Index the message if everyone who sees the project may read it."""
+    """Index a new message if everyone who sees the project may read it."""
     if draft.audience:
         return
     purpose = await store.load_purpose(tx, draft.project, draft.session)
@@ -26,7 +26,7 @@ async def index_message(tx: Tx, draft: store.BlackboardDraft) -> None:
         draft.content,
         draft.at,
     )
-    await index.put_entries(tx, [entry])
+    await index.put_new_entries(tx, [entry])
 
 
 async def load_searched_messages(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:

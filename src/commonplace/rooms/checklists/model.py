@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from commonplace.clock import iso
 from commonplace.operation import Reply
@@ -17,7 +17,18 @@ ChecklistItemText = Annotated[str, Field(min_length=1, max_length=1000)]
 ChecklistItems = Annotated[list[ChecklistItemText], Field(min_length=1, max_length=MAX_CHECKLIST_ITEMS)]
 InitialItems = Annotated[list[ChecklistItemText], Field(max_length=MAX_CHECKLIST_ITEMS)]
 ChecklistIndex = Annotated[int, Field(ge=0, le=MAX_CHECKLIST_ITEMS - 1)]
+_INDEX_SCHEMA = {"type": "integer", "minimum": 0, "maximum": MAX_CHECKLIST_ITEMS - 1}
+ChecklistIndexes = Annotated[
+    list[ChecklistIndex],
+    Field(min_length=1, max_length=MAX_CHECKLIST_ITEMS),
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+    WithJsonSchema(
+        {"anyOf": [_INDEX_SCHEMA, {"type": "array", "items": _INDEX_SCHEMA, "maxItems": MAX_CHECKLIST_ITEMS}]}
+    ),
+]
+"""One number, or a list of them."""
 ChecklistNotes = Annotated[str, Field(max_length=2000)]
+MAX_NOTES_OF_ITEM_CHARACTERS = 10_000
 
 
 class ChecklistItem(Reply):
@@ -83,30 +94,35 @@ class CheckedItem(Reply):
     name: str
     project: str
     progress: str
-    item: ChecklistItem
+    item: ChecklistItem | None = None
+    """The item, if one was checked."""
+    items: list[ChecklistItem] = []
+    """The items, if several were."""
     message: str = ""
-    earlier_notes: str = ""
-    """The notes that those of this call replaced."""
 
     @classmethod
     def from_rows(
-        cls, before: Row, after: Row, items: Sequence[Row], project: str, name: str, notes: str | None
+        cls, before: Sequence[Row], after: Sequence[Row], row: Row, notes: str | None, agent: str
     ) -> "CheckedItem":
-        """`items` are those of the list before the change; notes that the caller sent are not repeated."""
-        done = bool(after["done"])
-        others = sum(item["done"] for item in items if item["place"] != after["place"])
-        is_repeated = before["done"] == after["done"] and bool(before["checked_by"])
-        return cls(
-            status="checked" if done else "unchecked",
-            name=name,
-            project=project,
-            progress=format_progress(others + done, len(items)),
-            item=ChecklistItem.from_row(
-                {**after, "notes": "" if notes else after["notes"]}, after["added_by"]
-            ),
-            message=_explain_check(before, done, is_repeated=is_repeated, has_notes=bool(notes)),
-            earlier_notes=before["notes"] if notes and notes != before["notes"] else "",
+        """`before` are all items of the list, `after` those that were checked; notes of the caller are not repeated."""
+        changed = {item["place"]: item for item in after}
+        items = [
+            ChecklistItem.from_row({**item, "notes": "" if notes else item["notes"]}, item["added_by"])
+            for item in after
+        ]
+        done = sum(changed.get(item["place"], item)["done"] for item in before)
+        reply = cls(
+            status="checked" if after[0]["done"] else "unchecked",
+            name=row["name"],
+            project=row["project"],
+            progress=format_progress(done, len(before)),
+            message=_explain_check([before[place] for place in changed], after, agent, has_notes=bool(notes)),
         )
+        if len(items) > 1:
+            reply.items = items
+        else:
+            reply.item = items[0]
+        return reply
 
 
 class ChecklistSummary(Reply):
@@ -138,15 +154,18 @@ class DeletedChecklist(Reply):
     items_deleted: int
 
 
-def _explain_check(before: Row, done: bool, *, is_repeated: bool, has_notes: bool) -> str:
-    """Say whose check it is, the first one counts; and that notes were stored, which the reply does not repeat."""
-    sentences = []
-    if is_repeated:
-        verb = "checked" if done else "unchecked"
-        sentences.append(f"{before['checked_by']} had {verb} it already, at {iso(before['checked_at'])}.")
-    if has_notes:
-        sentences.append("Your notes are stored.")
-    return " ".join(sentences)
+def _explain_check(before: Sequence[Row], after: Sequence[Row], agent: str, *, has_notes: bool) -> str:
+    """Say which others had checked an item before; and that notes were stored, which the reply does not repeat."""
+    verb = "checked" if after[0]["done"] else "unchecked"
+    names = {old["place"]: f"item {old['place']}" if len(before) > 1 else "it" for old in before}
+    sentences = [
+        f"{old['checked_by']} had {verb} {names[old['place']]} already, at {iso(old['checked_at'])}."
+        for old in before
+        if old["done"] == after[0]["done"] and old["checked_by"] not in ("", agent)
+    ]
+    is_added = any(old["notes"] for old in before)
+    stored = "Your notes are added to the earlier ones." if is_added else "Your notes are stored."
+    return " ".join([*sentences, stored] if has_notes else sentences)
 
 
 def format_progress(done: int, total: int) -> str:

@@ -60,25 +60,30 @@ async def add_checklist_items(
 async def check_item(
     call: Call,
     name: model.ChecklistName,
-    item_index: model.ChecklistIndex,
+    item_index: model.ChecklistIndexes,
     done: bool = True,
     notes: model.ChecklistNotes | None = None,
     project: str | None = None,
 ) -> CheckedItem:
-    """Check an item, or uncheck it with done=false; the first has item_index 0."""
+    """Check an item, or uncheck it with done=false; the first has item_index 0. A list of numbers checks several."""
     checklist_row = await _lock_checklist(call, name)
     items = await store.list_items(call.tx, call.project, name)
-    row = await store.update_item_check(
-        call.tx, call.project, name, item_index, done, notes, call.agent, call.now
-    )
-    if row is None:
+    missing = [index for index in item_index if index >= len(items)]
+    if missing:
         raise errors.NotFound(
-            f"'{name}' has {len(items)} items, but not item_index {item_index}.",
+            f"'{name}' has {len(items)} items, but not item_index {', '.join(map(str, missing))}.",
             hint='The first item has item_index 0; list them with action="get".',
         )
+    if notes and any(len(items[index]["notes"]) > model.MAX_NOTES_OF_ITEM_CHARACTERS for index in item_index):
+        raise errors.TooMany(
+            f"The notes of an item are limited to {model.MAX_NOTES_OF_ITEM_CHARACTERS:,} characters.",
+            hint="Check it without notes, or store them with memory_store.",
+        )
+    checked = await store.update_checks(
+        call.tx, call.project, name, item_index, done, notes, call.agent, call.now
+    )
     _emit_checklist_changed(call, checklist_row)
-    before = next(item for item in items if item["place"] == item_index)
-    return CheckedItem.from_rows(before, row, items, call.project, name, notes)
+    return CheckedItem.from_rows(items, checked, checklist_row, notes, call.agent)
 
 
 @operation(_TOOL_NAME, writes=True, destroys=True)

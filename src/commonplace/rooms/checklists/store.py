@@ -74,17 +74,25 @@ async def insert_items(
     )
 
 
-async def update_item_check(
-    tx: Tx, project: str, name: str, index: int, done: bool, notes: str | None, agent: str, now: int
-) -> Row | None:
-    """Set the check. One that is set already stays that of who set it first."""
-    return await tx.one(
-        "update checklist_item set done = $4, notes = coalesce($7, notes),"
-        " checked_by = case when done = $4 and checked_by <> '' then checked_by else $5 end,"
-        " checked_at = case when done = $4 and checked_by <> '' then checked_at else $6 end"
-        f" where project = $1 and checklist = $2 and place = $3 returning {_ITEM_COLUMNS}",
-        *(project, name, index, int(done), agent, now, notes),
+async def update_checks(
+    tx: Tx,
+    project: str,
+    name: str,
+    indexes: Sequence[int],
+    done: bool,
+    notes: str | None,
+    agent: str,
+    now: int,
+) -> Sequence[Row]:
+    """Set the checks of these items, also those that are set already; notes are added to those of earlier checks."""
+    rows = await tx.all(
+        "update checklist_item set done = $4, checked_by = $5, checked_at = $6,"
+        " notes = case when cast($7 as text) is null or notes = $7 then notes when notes = '' then $7"
+        "  else notes || $8 || $7 end"
+        f" where project = $1 and checklist = $2 and place = any($3) returning {_ITEM_COLUMNS}",
+        *(project, name, list(indexes), int(done), agent, now, notes, "\n"),
     )
+    return sorted(rows, key=lambda row: int(row["place"]))
 
 
 async def delete_checklist_rows(tx: Tx, project: str, name: str) -> int:

@@ -42,12 +42,16 @@ class CheckoutSession(Reply):
     branch: str
     active_at: str
     task: str = ""
+    locked: list[str] = []
+    """Files that it holds locks on."""
+    touched: list[str] = []
+    """Files that it reported as changed, the newest first."""
 
     @classmethod
     def from_row(cls, row: Row, root: str) -> "CheckoutSession":
         return cls(
             agent=row["agent"],
-            here=row["root"] == root,
+            here=bool(root) and row["root"] == root,
             root=row["root"],
             branch=row["branch"],
             active_at=iso(row["active_at"]),

@@ -11,6 +11,7 @@ from commonplace.file_region import tag_working_tree
 from commonplace.operation import operation
 from commonplace.rooms.checkouts import model, store
 from commonplace.rooms.checkouts.events import EVENTS
+from commonplace.rooms.checkouts.session_files import show_sessions
 from commonplace.rooms.checkouts.store import CheckoutPlace, CheckoutState
 from commonplace.rooms.guidelines.model import GLOBAL_SCOPE
 from commonplace.rooms.guidelines.store import count_rule_hit
@@ -18,10 +19,11 @@ from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.store.database import Row
 
-_NOWHERE = (
-    "Unknown: no hook of this session has reported a git working tree. Ask git, and see memory_get_locks and"
-    " memory_get_active_work for what others do."
+_NO_HOOKS = (
+    "Uncommitted changes are only known where the hooks run (`commonplace install`); ask git for them. `others` are the"
+    " live sessions of the project with the files that each has locked or reported; `here` means in your folder."
 )
+_NO_FOLDER = " Yours is unknown: pass working_directory to memory_start_session."
 
 
 @operation("memory_checkout_status", role="readonly")
@@ -30,7 +32,7 @@ async def checkout_status(call: Call) -> model.CheckoutStatus:
     session = call.own_session
     own = await store.load_checkout(call.tx, session)
     if own is None:
-        return model.CheckoutStatus(root=session.working_directory, message=_NOWHERE)
+        return await _show_without_hooks(call, session)
     place = CheckoutPlace(own["machine"], own["root"], own["repository"])
     others = await _list_others(call, session, place)
     reported = max(
@@ -40,10 +42,21 @@ async def checkout_status(call: Call) -> model.CheckoutStatus:
     return model.CheckoutStatus(
         root=place.root,
         branch=own["branch"],
-        others=[model.CheckoutSession.from_row(row, place.root) for row in others],
+        others=await show_sessions(call, others, place.root),
         dirty=await _list_owners(call, session, place, model.decode_names(reported["dirty"])),
         shelved=model.decode_names(reported["shelved"]),
         as_of=iso(reported["at"]) if reported["at"] else "",
+    )
+
+
+async def _show_without_hooks(call: Call, session: AgentSession) -> model.CheckoutStatus:
+    root = session.working_directory
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    rows = await store.list_sessions_of_project(call.tx, session, since)
+    return model.CheckoutStatus(
+        root=root,
+        others=await show_sessions(call, rows, root),
+        message=_NO_HOOKS + ("" if root else _NO_FOLDER),
     )
 
 

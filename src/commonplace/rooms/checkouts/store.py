@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.activity import AgentSession
+from commonplace.activity import IS_AWAKE, AgentSession
 from commonplace.store.database import Row, Tx
 
 _MAX_SESSIONS = 50
+_MAX_SESSIONS_OF_PROJECT = 20
+_MAX_TOUCHED_FILES = 500
 _LIVE = "session.ended_at is null and api_key.revoked_at is null"
 _SELECT_CHECKOUTS = (
     "select checkout.session, checkout.root, checkout.branch, checkout.head, checkout.dirty, checkout.shelved,"
@@ -106,6 +108,29 @@ async def list_sessions_without_hooks(tx: Tx, session: AgentSession, root: str, 
         session.id,
         root,
         _MAX_SESSIONS,
+    )
+
+
+async def list_sessions_of_project(tx: Tx, session: AgentSession, since: int) -> Sequence[Row]:
+    """List the other live sessions of the project: those in the same folder first, then the last active."""
+    root = "coalesce(checkout.root, session.working_directory)"
+    return await tx.all(
+        f"select session.id as session, {root} as root, coalesce(checkout.branch, session.branch) as branch,"
+        " session.agent, session.task, session.active_at"
+        " from session left join api_key on api_key.id = session.key_id"
+        " left join checkout on checkout.project = $1 and checkout.session = session.id"
+        f" where session.project = $1 and {_LIVE} and session.active_at > $2 and session.id <> $3 and {IS_AWAKE}"
+        f" order by case when {root} = $4 then 0 else 1 end, session.active_at desc, session.id limit $5",
+        *(session.project, since, session.id, session.working_directory, _MAX_SESSIONS_OF_PROJECT),
+    )
+
+
+async def list_touched_files(tx: Tx, project: str, sessions: Sequence[str], since: int) -> Sequence[Row]:
+    """List what these sessions reported as changed, the newest first."""
+    return await tx.all(
+        "select session, path from touched where project = $1 and session = any($2) and at > $3"
+        " order by at desc, path limit $4",
+        *(project, list(sessions), since, _MAX_TOUCHED_FILES),
     )
 
 

@@ -1,11 +1,12 @@
 """The boot sections `learnings`, `patterns` and `interface_updates`."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from commonplace.boot import BootSection, StartingSession
-from commonplace.call import Call
+from commonplace.access import Caller
+from commonplace.boot import BootSection, StartingSession, remove_process_words
+from commonplace.call import Call, Calls
 from commonplace.clock import DAY, format_age
 from commonplace.rooms.knowledge import evidence, recent_documents, store
 from commonplace.rooms.knowledge.document_warnings import build_document_warning, is_instruction_like
@@ -19,6 +20,7 @@ from commonplace.rooms.knowledge.recall import (
 from commonplace.rooms.specs.readers import list_spec_updates
 from commonplace.search.find import Question
 from commonplace.search.query import EntryFilter
+from commonplace.search.text import tokenize
 from commonplace.store.database import Row
 
 _LEARNING_TYPES = ("learning", "gotcha", "solution")
@@ -26,6 +28,9 @@ _PATTERN_TYPES = ("pattern", "architecture", "adr", "component", "config", "code
 _MAX_OFFERS = 5
 _SNIPPET_BYTES = 240
 _MAX_FILES = 20
+_MAX_NEWS = 3
+_MAX_AGENT_NAMES = 500
+_DECISION_TYPES = frozenset({"adr", "architecture"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +41,48 @@ class _Offer:
     question: str
     part: int = 0
 
+    def _cut_snippet(self, max_bytes: int) -> str:
+        """The best passage; of a decision its beginning, which tells what was decided."""
+        is_decision = self.row["type"] in _DECISION_TYPES
+        question, part = ("", 0) if is_decision else (self.question, self.part)
+        return cut_excerpt(self.row["content"], question, part, max_bytes)
+
     def render_entry(self, now: int, snippet_bytes: int) -> dict[str, Any]:
         row, warning = self.row, build_document_warning(self.row, self.broken, now)
         return {
             "id": row["id"],
             "title": row["title"],
-            "snippet": cut_excerpt(row["content"], self.question, self.part, snippet_bytes),
+            "snippet": self._cut_snippet(snippet_bytes),
             "author": row["author"],
             "age": format_age(row["changed_at"], now),
         } | {name: text for name, text in (("why", self.why), ("warning", warning)) if text}
 
 
+async def prepare_topic(calls: Calls, arguments: Mapping[str, Any], _caller: Caller) -> Question:
+    """The `prepare` of an operation that returns a boot pack: what its task is about."""
+    return await calls.search.build_question(remove_process_words(arguments["task_description"]))
+
+
+async def _ask_for_topic(call: Call, start: StartingSession) -> Question:
+    """The prepared question; names of agents do not count as its words."""
+    topic = remove_process_words(start.task)
+    if not topic:
+        return Question("")
+    names = await recent_documents.list_agent_names(call.tx, start.project, _MAX_AGENT_NAMES)
+    words = remove_process_words(topic, names)
+    return replace(prepared_question(call, topic), text=words) if tokenize(words) else Question("")
+
+
 async def _choose_offers(call: Call, start: StartingSession, types: Sequence[str]) -> list[dict[str, Any]]:
-    """Documents about the task, then about the agent's last work, then the newest."""
+    """Documents about the task, then about the agent's last work, then what is new to it."""
     limit = start.scale_limit(_MAX_OFFERS)
-    queries: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
-        lambda: _find_offers(call, prepared_question(call, start.task), types, limit, ""),
-        lambda: _find_offers(call, Question(_describe_last_work(start)), types, limit, "your last work; "),
-        lambda: _list_newest_offers(call, start, types, limit),
-    )
+    topic = await _ask_for_topic(call, start)
     offers: dict[str, _Offer] = {}
+    queries: tuple[Callable[[], Awaitable[list[_Offer]]], ...] = (
+        lambda: _find_offers(call, topic, types, limit, ""),
+        lambda: _find_offers(call, Question(_describe_last_work(start)), types, limit, "your last work; "),
+        lambda: _list_newest_offers(call, start, types, limit, offers),
+    )
     for run_query in queries:
         if len(offers) < limit:
             for offer in await run_query():
@@ -75,7 +102,7 @@ async def _find_offers(
         EntryFilter(call.now, (store.DOCUMENT_KIND,), tuple(types)),
         call.list_read_projects(include_shared=True),
     )
-    recalled = await recall_items(call, question, projects, entry_filter, 2 * limit)
+    recalled = await recall_items(call, question, projects, entry_filter, 2 * limit, only_relevant=True)
     offered = [each for each in recalled.items if not is_instruction_like(each.row)][:limit]
     return [
         _Offer(
@@ -90,20 +117,26 @@ async def _find_offers(
 
 
 async def _list_newest_offers(
-    call: Call, start: StartingSession, types: Sequence[str], limit: int
+    call: Call, start: StartingSession, types: Sequence[str], limit: int, chosen: Collection[str]
 ) -> list[_Offer]:
-    rows = await recent_documents.list_newest_of_types(call.tx, start.project, call.now, types, limit)
+    """The newest since the agent's last session began; to an agent that was not here before everything is new."""
+    since, most = (0, limit) if start.previous_start is None else (start.previous_start, _MAX_NEWS)
+    newest = await recent_documents.list_newest_of_types(
+        call.tx, start.project, call.now, types, most + len(chosen), since
+    )
+    rows = [row for row in newest if row["id"] not in chosen][:most]
     broken = await evidence.find_broken_citations(call.tx, start.project, [row["id"] for row in rows])
     return [_Offer(row, broken.get(row["id"]), "recent", start.task) for row in rows]
 
 
 def _describe_last_work(start: StartingSession) -> str:
-    """The titles of the last handoff and work item, and the names of their files."""
+    """The titles of the last handoff, work item and open work, and the names of their files."""
     left = [row for row in (start.handoff, start.work) if row]
     files = dict.fromkeys(file for row in left for file in store.decode_texts(row["files"]))
+    titles = dict.fromkeys((*(row["title"] for row in left), *start.open_titles))
     return " ".join(
         (
-            *(row["title"] for row in left),
+            remove_process_words(" ".join(titles), (start.agent,)),
             *(evidence.extract_file_stem(file) for file in list(files)[:_MAX_FILES]),
         )
     )

@@ -6,7 +6,7 @@ from commonplace.call import Call
 from commonplace.clock import format_age
 from commonplace.rooms.knowledge import model
 from commonplace.rooms.knowledge.excerpts import cut_excerpt
-from commonplace.rooms.knowledge.recall import RecalledItem
+from commonplace.rooms.knowledge.recalled_item import RecalledItem
 from commonplace.rooms.knowledge.results import build_item_warning, describe_item, name_project
 
 _PREVIEW_BYTES = 240

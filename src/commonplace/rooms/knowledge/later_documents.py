@@ -48,16 +48,20 @@ async def list_all_later_documents(tx: Tx, project: str, documents: Sequence[str
     return found
 
 
-async def record_contradicted_documents(
-    tx: Tx, project: str, later: str, documents: Sequence[str], kept: Sequence[str], now: int
-) -> None:
-    """Make `later` the later one of the documents; it keeps its links to those that are `kept` later than it."""
+async def delete_earlier_links(tx: Tx, project: str, document: str, kept: Sequence[str]) -> None:
+    """Forget what is later than a document that was changed, but for those that are `kept`."""
     await tx.queue(
         "delete from document_link where project = $1 and document = $2 and not (later = any($3))",
         project,
-        later,
+        document,
         list(kept),
     )
+
+
+async def record_contradicted_documents(
+    tx: Tx, project: str, later: str, documents: Sequence[str], now: int
+) -> None:
+    """Make `later` the later one of the documents."""
     await tx.many(
         "insert into document_link (project, document, later, at) values ($1, $2, $3, $4)"
         " on conflict (project, document, later) do update set at = excluded.at",

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from commonplace.rooms.knowledge import evidence
-from commonplace.rooms.knowledge.recall import RecalledItem
+from commonplace.rooms.knowledge.recalled_item import RecalledItem
 from commonplace.search import text
 from commonplace.search.find import Question
-from commonplace.search.relevance import has_meaning
+from commonplace.search.relevance import has_meaning, is_near_without_words
 
 _MAX_SHOWN_WORDS = 5
 _MIN_SHOWN_CHARACTERS = 3
@@ -21,7 +21,7 @@ def explain_match(recalled: RecalledItem, question: Question) -> str:
     parts = []
     if words := _list_matched_words(question.text, hit.matched_words):
         parts.append("words: " + ", ".join(words[:_MAX_SHOWN_WORDS]))
-    if has_meaning(hit, question):
+    if has_meaning(hit, question) or is_near_without_words(hit, question):
         parts.append(f"meaning {hit.similarity:.2f}")
     if named := _find_named_file(question.text, item.files):
         parts.append(f"file {named}")

@@ -9,71 +9,27 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
 from commonplace.named_notices import drop_notice_entries
 from commonplace.notice import DECISION_ID
 from commonplace.rooms.knowledge import question_words, store
-from commonplace.search.find import (
-    MAX_CANDIDATES,
-    Hit,
-    Question,
-    SearchScope,
-    find_entries_in_scopes,
-    show_relevance,
-)
+from commonplace.rooms.knowledge.newer_items import link_same_titles, put_later_first, put_newer_first
+from commonplace.rooms.knowledge.recalled_item import RecalledItem
+from commonplace.search.find import MAX_CANDIDATES, Hit, Question, SearchScope, find_entries_in_scopes
 from commonplace.search.query import EntryFilter
-from commonplace.search.relevance import has_meaning, is_relevant
+from commonplace.search.relevance import is_relevant, keep_relevant
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.time_range import read_time_range
 from commonplace.search.usage import EntryUse
-from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
 _FILE_BONUS = 0.5
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _COMPARED_START_CHARACTERS = 200
-_NEARLY_EQUAL = 0.1
 _CHAT_CLOSENESS_RATIO = 0.6
-_MAX_AMENDED_GAP = 0.4
-_MAX_AMENDED_PASSAGES = 1.5
-_CODE_SIGNS = re.compile(r"\bdef \w|[\w\])]\(\)|[;{}]\s*$| = |==", re.MULTILINE)
-_SHARED_SUBJECT = 0.5
-_SHARED_SUBJECT_OF_LONGER = 0.25
-_SHARED_SUBJECT_OF_CHANGE = 0.3
-_TELLS_CHANGE = re.compile(
-    r"(?i)\b(?:replace[sd]?|replacing|mov(?:e[sd]?|ing)|switch(?:e[sd]|ing)?|migrat(?:e[sd]?|ing)|supersedes?|deprecated"
-    r"|no longer|any ?more|instead of|removed|deleted|switched off|from now on|since)\b"
-)
-_INDEXED_TOKEN = re.compile(r" ([^ :]+):")
-
-
-@dataclass(frozen=True, slots=True)
-class RecalledItem:
-    """A hit with its item; `closeness` is that of the hit with the bonus of the item."""
-
-    hit: Hit
-    item: SearchItem
-    closeness: float
-
-    @property
-    def row(self) -> Row:
-        return self.item.row or {}
-
-    @property
-    def broken(self) -> Row | None:
-        """The worst broken citation of a document."""
-        return self.row.get("broken")
-
-    @property
-    def changed_at(self) -> int:
-        return int(self.hit.row["changed_at"])
-
-    @property
-    def relevance(self) -> float:
-        return show_relevance(self.closeness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +85,14 @@ async def _recall_best(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
     if only_relevant:
-        about = [hit for hit in found if is_relevant(hit, question)]
-        if not about:
-            return Recall([], 0)
-        found = [hit for hit in found if hit.word_score or has_meaning(hit, question)] or about
+        found = keep_relevant(found, question)
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
     asked_files, words = _FILE_NAME.findall(question.text), question_words.list_question_words(question.text)
+    asked_types = {*entry_filter.types, *entry_filter.typed_kinds}
 
     def weigh(hit: Hit, item: SearchItem) -> float:
-        bonus = item.bonus + question_words.weigh_type(words, hit.kind, item)
+        bonus = item.bonus + question_words.weigh_type(words, asked_types, hit.kind, item)
         return bonus * hit.unit + _weigh_files(asked_files, item.files)
 
     recalled = [
@@ -149,8 +103,8 @@ async def _recall_best(
     ranked = _defer_repeats(sorted(_drop_repeats(recalled), key=lambda each: -each.closeness))
     if not question_words.asks_for_chat(words, entry_filter.kinds):
         ranked = _put_chat_behind(ranked, question)
-    known = await _add_later(call, _put_past_last(_put_newer_first(ranked), question), limit)
-    best = _put_later_first(known)[:limit]
+    linked = link_same_titles(_put_past_last(put_newer_first(ranked), question), call.now)
+    best = put_later_first(await _add_later(call, linked, limit))[:limit]
     shown = {(each.hit.project, each.hit.kind, each.hit.id) for each in best}
     more = [
         hit
@@ -293,69 +247,6 @@ def _weigh_files(asked: Sequence[str], files: Sequence[str]) -> float:
     """Who names a file wants what is known of it."""
     is_about = any(file == name or file.endswith(f"/{name}") for name in asked for file in files)
     return _FILE_BONUS if is_about else 0.0
-
-
-def _put_newer_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
-    """Of two neighbours about one subject that match nearly equally well, let the newer one come first."""
-    ordered = list(ranked)
-    for end in range(len(ordered) - 1, 0, -1):
-        has_moved = False
-        for at in range(end):
-            first, second = ordered[at], ordered[at + 1]
-            is_newer = first.changed_at < second.changed_at
-            if is_newer and _have_one_kind(first.hit, second.hit) and _may_amend(second, first):
-                ordered[at] = replace(second, closeness=first.closeness)
-                ordered[at + 1] = replace(first, closeness=second.closeness)
-                has_moved = True
-        if not has_moved:
-            break
-    return ordered
-
-
-def _may_amend(newer: RecalledItem, older: RecalledItem) -> bool:
-    """Do both match nearly equally well and have one subject? If the newer one says that something changed, it may
-    match less well, because it need not repeat what it replaces.
-
-    Only short prose: long texts have many subjects, and pieces of code share most of their words.
-    """
-    gap = older.closeness - newer.closeness
-    if gap > _MAX_AMENDED_GAP or max(newer.hit.passages, older.hit.passages) > _MAX_AMENDED_PASSAGES:
-        return False
-    shared, shared_of_longer = _measure_shared_words(newer.hit, older.hit)
-    words = f"{newer.item.title}\n{newer.item.text}"
-    if shared < _SHARED_SUBJECT_OF_CHANGE or _CODE_SIGNS.search(words):
-        return False
-    has_one_subject = shared >= _SHARED_SUBJECT and shared_of_longer >= _SHARED_SUBJECT_OF_LONGER
-    return (gap <= _NEARLY_EQUAL and has_one_subject) or _TELLS_CHANGE.search(words) is not None
-
-
-def _have_one_kind(first: Hit, second: Hit) -> bool:
-    return (first.project, first.kind) == (second.project, second.kind)
-
-
-def _measure_shared_words(first: Hit, second: Hit) -> tuple[float, float]:
-    """The share of the words of the shorter entry that both have, and of the longer one."""
-    one, other = _list_indexed_tokens(first.row["counts"]), _list_indexed_tokens(second.row["counts"])
-    shared = len(one & other)
-    return shared / (min(len(one), len(other)) or 1), shared / (max(len(one), len(other)) or 1)
-
-
-@lru_cache(maxsize=256)
-def _list_indexed_tokens(counts: str) -> frozenset[str]:
-    """Remembered, because each result is compared with several others."""
-    return frozenset(_INDEXED_TOKEN.findall(counts))
-
-
-def _put_later_first(ranked: list[RecalledItem]) -> list[RecalledItem]:
-    """Put an item that contradicts or replaces a better match directly before it."""
-    ordered: dict[tuple[str, str], RecalledItem] = {}
-    places = {(each.hit.project, each.hit.id): each for each in ranked}
-    for place, each in places.items():
-        later = places.get((each.hit.project, each.item.later))
-        if later is not None:
-            ordered.setdefault((later.hit.project, later.hit.id), replace(later, closeness=each.closeness))
-        ordered.setdefault(place, each)
-    return list(ordered.values())
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:

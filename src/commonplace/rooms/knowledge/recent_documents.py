@@ -8,17 +8,18 @@ _ACTIVE_CLAUSE = "status = 'active' and (expires_at is null or expires_at > $2)"
 
 
 async def list_newest_of_types(
-    tx: Tx, project: str, now: int, types: Sequence[str], limit: int
+    tx: Tx, project: str, now: int, types: Sequence[str], limit: int, since: int = 0
 ) -> Sequence[Row]:
-    """Documents of these types, except those that read like instructions: nobody asked for them."""
+    """Documents of these types since then, except those that read like instructions: nobody asked for them."""
     return await tx.all(
-        "select project, id, title, content, author, status, flags, superseded_by, changed_at, expires_at from document"
+        "select project, id, type, title, content, author, status, flags, superseded_by, changed_at, expires_at from document"
         f" where project = $1 and {_ACTIVE_CLAUSE} and type = any($3) and flags not like '%instruction_like%'"
-        " order by created_at desc, id limit $4",
+        " and created_at >= $5 order by created_at desc, id limit $4",
         project,
         now,
         list(types),
         limit,
+        since,
     )
 
 
@@ -66,3 +67,8 @@ async def list_changed_interfaces(tx: Tx, project: str, now: int, since: int, li
         since,
         limit,
     )
+
+
+async def list_agent_names(tx: Tx, project: str, limit: int) -> list[str]:
+    rows = await tx.all("select name from agent where project = $1 order by name limit $2", project, limit)
+    return [row["name"] for row in rows]

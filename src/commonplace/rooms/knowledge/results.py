@@ -14,7 +14,7 @@ from commonplace.rooms.knowledge.excerpts import (
     truncate_line,
 )
 from commonplace.rooms.knowledge.match_reason import explain_match
-from commonplace.rooms.knowledge.recall import RecalledItem
+from commonplace.rooms.knowledge.recalled_item import RecalledItem
 from commonplace.search.find import Question
 from commonplace.search.source import SearchSource
 

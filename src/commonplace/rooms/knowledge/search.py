@@ -1,13 +1,16 @@
 """Documents as a source of the search index, and the counts of their uses."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from commonplace.rooms.knowledge import evidence, store
 from commonplace.rooms.knowledge.document_warnings import list_document_doubts
 from commonplace.rooms.knowledge.later_documents import find_later_documents
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.usage import EntryUse
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Row, Tx, Work
+from commonplace.store.shared_reads import run_together
 
 MAX_USE_BONUS = 0.1
 USES_FOR_FULL_BONUS = 50
@@ -28,15 +31,24 @@ async def record_uses(tx: Tx, uses: Sequence[EntryUse]) -> None:
 
 async def load_searched_documents(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
     rows = await store.load_documents(tx, project, ids)
-    broken = await evidence.find_broken_citations(tx, project, list(rows))
-    later = await find_later_documents(tx, project, list(rows))
+    works: list[Work[Any]] = [
+        partial(evidence.find_broken_citations, project=project, documents=list(rows)),
+        partial(find_later_documents, project=project, documents=list(rows)),
+    ]
+    broken, later = await run_together(tx, works)
+    handoffs = [row["id"] for row in rows.values() if row["type"] == "handoff"]
+    closed = await store.list_closed_handoffs(tx, project, handoffs) if handoffs else set()
     return [
-        _build_search_item({**row, "broken": broken.get(row["id"])}, later.get(row["id"], ""))
+        _build_search_item(
+            {**row, "broken": broken.get(row["id"])},
+            later.get(row["id"], ""),
+            is_past=row["id"] in closed,
+        )
         for row in rows.values()
     ]
 
 
-def _build_search_item(row: Row, later: str) -> SearchItem:
+def _build_search_item(row: Row, later: str, *, is_past: bool) -> SearchItem:
     """The bonus for use is a tenth of a standard deviation at most; broken evidence costs more."""
     bonus = MAX_USE_BONUS * min(1.0, row["opened"] / USES_FOR_FULL_BONUS)
     return SearchItem(
@@ -55,6 +67,7 @@ def _build_search_item(row: Row, later: str) -> SearchItem:
         doubts=list_document_doubts(row, row["broken"], later),
         bonus=bonus - (_EVIDENCE_PENALTIES[row["broken"]["state"]] if row["broken"] else 0),
         later=later,
+        is_past=is_past,
         row=row,
     )
 

@@ -24,6 +24,8 @@ DOCUMENT_COLUMNS = (
     " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
     " updated_at, expires_at, digest, row_hash"
 )
+_COLUMN_NAMES = tuple(DOCUMENT_COLUMNS.split(", "))
+_INSERT_DOCUMENT = f"insert into document ({DOCUMENT_COLUMNS}) values ({', '.join(f'${n + 1}' for n in range(len(_COLUMN_NAMES)))})"
 _UNSET_FIELDS: dict[str, Value] = {
     "derived_from": "[]",
     "flags": "[]",
@@ -96,8 +98,7 @@ async def insert_document(
 
 async def _insert_row(tx: Tx, row: dict[str, Value]) -> None:
     row["row_hash"] = HASHED_DOCUMENTS.compute_hash(row)
-    placeholders = ", ".join(f"${n}" for n in range(1, len(row) + 1))
-    await tx.queue(f"insert into document ({', '.join(row)}) values ({placeholders})", *row.values())
+    await tx.queue(_INSERT_DOCUMENT, *(row[column] for column in _COLUMN_NAMES))
 
 
 async def update_document_content(
@@ -180,6 +181,16 @@ def documents_statement(project: str, ids: Sequence[str]) -> Statement:
         project,
         list(ids),
     )
+
+
+async def list_closed_handoffs(tx: Tx, project: str, documents: Sequence[str]) -> set[str]:
+    """Those of these documents that are handoffs which leave nothing open, or no longer."""
+    rows = await tx.all(
+        "select id from handoff where project = $1 and id = any($2) and status <> 'open'",
+        project,
+        list(documents),
+    )
+    return {row["id"] for row in rows}
 
 
 async def load_documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:

@@ -25,6 +25,7 @@ from commonplace.rooms.knowledge.drafts import (
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
 from commonplace.rooms.knowledge.later_documents import (
+    delete_earlier_links,
     list_all_later_documents,
     list_kept_later_documents,
     list_refined_documents,
@@ -68,20 +69,23 @@ async def write_document(
     known = {document_id, superseded["id"]} if superseded else {document_id}
     others = [comparison for comparison in comparisons if comparison.similar.id not in known]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
-    refined = await _link_documents(call, clean, document_id, contradicted, is_new=former is None)
+    namesake = namesake if namesake and namesake["id"] not in known else None
+    retold = _list_retold(call, draft, others, namesake)
+    refined = await _link_documents(call, clean, document_id, [*contradicted, *retold], is_new=former is None)
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
         replaced = superseded["id"] if superseded else ""
         details = _relate_decision(version, replaced, [each for each in refined if each != replaced])
         await _announce_decision(call, document_id, draft.title, details)
-    namesake = namesake if namesake and namesake["id"] not in known else None
     receipt = _make_receipt(
         clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about), call.now
     )
     if superseded and superseded["id"] != document_id:
         await lifecycle.supersede_document(call, superseded, document_id)
         receipt.superseded = superseded["id"]
+    if retold:
+        receipt.duplicate_warning = _warn_of_retold(document_id, retold[0])
     return _add_refined(receipt, refined, draft.content)
 
 
@@ -128,7 +132,7 @@ async def _expect_same_facts(call: Call, prepared: PreparedDraft, facts: _Facts)
 
 async def write_record(call: Call, prepared: PreparedDraft) -> str:
     """Write an account of something that happened, also if the same was written before; return its id."""
-    document_id, _ = await _write_version(call, prepared.clean, None)
+    document_id, _ = await _write_version(call, prepared.clean, None, prepared.written)
     return document_id
 
 
@@ -194,7 +198,8 @@ async def _announce_decision(call: Call, document_id: str, title: str, details: 
 async def _link_documents(
     call: Call, clean: CleanDraft, document_id: str, contradicted: Sequence[str], *, is_new: bool
 ) -> list[str]:
-    """Make this the later one of what it contradicts and refines, unless that is later already; return the refined."""
+    """Make this the later one of what it contradicts, tells anew and refines, unless that is later already; return the
+    refined."""
     tx, project = call.tx, call.project
     refined = await _list_refined(call, clean, document_id)
     kept: list[str] = []
@@ -203,7 +208,9 @@ async def _link_documents(
     following = await list_all_later_documents(tx, project, kept)
     refined = [each for each in refined if each not in following]
     earlier = [*(each for each in contradicted if each not in following), *refined]
-    await record_contradicted_documents(tx, project, document_id, earlier, kept, call.now)
+    if not is_new:
+        await delete_earlier_links(tx, project, document_id, kept)
+    await record_contradicted_documents(tx, project, document_id, list(dict.fromkeys(earlier)), call.now)
     return refined
 
 
@@ -344,6 +351,22 @@ def _warn_of_duplicate(
         return None
     why = "says nearly the same" if near else "has the same title"
     return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}"
+
+
+def _list_retold(call: Call, draft: Draft, others: Sequence[Comparison], namesake: Row | None) -> list[str]:
+    """The own learning about the same topic that this one tells anew. One word, such as `pytest`, names a field: there
+    the texts must be similar too."""
+    if namesake is None or draft.type != "learning" or namesake["author"] != call.agent:
+        return []
+    is_similar = any(each.similar.id == namesake["id"] for each in others)
+    return [namesake["id"]] if is_similar or len(draft.title.split()) > 1 else []
+
+
+def _warn_of_retold(document_id: str, earlier: str) -> str:
+    return (
+        f"your earlier {earlier} has the same topic and is shown behind this one;"
+        f" to retire it, {_supersede_call(earlier, document_id)}"
+    )
 
 
 def _supersede_call(old: str, new: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from commonplace.rooms.sessions.handoff_items import drop_finished_handoffs
 from commonplace.store.database import Row, Tx
 
 _MAX_ROWS = 300
@@ -75,8 +76,10 @@ async def list_open_items(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
 
 
 async def list_open_handoffs(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
-    return await tx.all(
-        "select handoff.project, handoff.id, handoff.agent, handoff.task, handoff.created_at, document.title from handoff"
+    """Open handoffs since then; those whose backlog items were all closed are finished."""
+    rows = await tx.all(
+        "select handoff.project, handoff.id, handoff.agent, handoff.task, handoff.created_at, handoff.session, document.title,"
+        " document.content from handoff"
         " join document on document.project = handoff.project and document.id = handoff.id"
         " where handoff.project = any($1) and handoff.status = 'open' and handoff.created_at > $2"
         " order by handoff.created_at desc, handoff.id limit $3",
@@ -84,3 +87,11 @@ async def list_open_handoffs(tx: Tx, projects: Sequence[str], since: int) -> Seq
         since,
         _MAX_ROWS,
     )
+    unfinished = {
+        (project, row["id"])
+        for project in {row["project"] for row in rows}
+        for row in await drop_finished_handoffs(
+            tx, project, [row for row in rows if row["project"] == project]
+        )
+    }
+    return [row for row in rows if (row["project"], row["id"]) in unfinished]

@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION
+from commonplace.rooms.locks.boot import RELEVANT_LOCKS_SECTION, YOUR_LOCKS_SECTION
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
 from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
 from commonplace.rooms.locks.releases import release_lock, return_lock
@@ -17,7 +17,7 @@ ROOM = Room(
     toolset="work",
     operations=(lock_files, unlock_files, get_locks),
     program_operations=(list_locks, release_lock, return_lock),
-    boot_sections=(RELEVANT_LOCKS_SECTION,),
+    boot_sections=(YOUR_LOCKS_SECTION, RELEVANT_LOCKS_SECTION),
     retention=(LAPSED_LEASES, EXPIRED_WAITERS),
     resources=(LOCKS,),
     on_activity=(RENEW_LEASES, NOTIFY_WAITER),

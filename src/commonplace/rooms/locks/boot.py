@@ -1,4 +1,5 @@
-"""The boot section with the locks of others that are near the task, by holder."""
+"""The boot sections `your_locks`, what earlier sessions of the agent hold, and `relevant_locks`, the locks of others
+near the task, by holder."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,11 +14,28 @@ _MAX_LOCKS_IN_BOOT = 20
 _MAX_LOCKS_SCANNED = 100
 
 
+async def list_own_locks(call: Call, start: StartingSession) -> list[dict[str, Any]]:
+    """The locks of the sessions that this one continues; memory_lock_files takes them over."""
+    earlier = [row["id"] for row in start.earlier_sessions]
+    if not earlier:
+        return []
+    now = await call.tx.clock()
+    held = await store.list_leases_of_sessions(call.tx, start.project, earlier, False)
+    groups = _group_by_holder(
+        [lease for lease in held if lease.blocks_others(now)], LeaseMoment(now, call.now)
+    )
+    return [
+        {name: value for name, value in group.items() if name not in ("held_by", "stale")} for group in groups
+    ]
+
+
 async def list_relevant_locks(call: Call, start: StartingSession) -> PartialSection:
     now = await call.tx.clock()
-    others = await store.list_leases_of_others(
+    leases = await store.list_leases_of_others(
         call.tx, start.project, start.session, False, now, _MAX_LOCKS_SCANNED
     )
+    own = {row["id"] for row in start.earlier_sessions}
+    others = [lease for lease in leases if lease.session not in own]
     near = _filter_near_leases(others, start)[: start.scale_limit(_MAX_LOCKS_IN_BOOT)]
     return PartialSection(_group_by_holder(near, LeaseMoment(now, call.now)), len(others) - len(near))
 
@@ -54,4 +72,5 @@ def _is_below_any(lease: Lease, roots: list[str]) -> bool:
     return any(lease.prefix.startswith(root) for root in roots)
 
 
+YOUR_LOCKS_SECTION = BootSection("your_locks", 1, list_own_locks)
 RELEVANT_LOCKS_SECTION = BootSection("relevant_locks", 40, list_relevant_locks)

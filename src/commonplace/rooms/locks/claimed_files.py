@@ -4,11 +4,17 @@ from collections.abc import Sequence
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.clock import format_age
-from commonplace.file_claim import FileClaim
+from commonplace.clock import HOUR, format_age
+from commonplace.events import Event, list_newest_events
+from commonplace.file_claim import FileChange, FileClaim
 from commonplace.rooms.locks import paths
+from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.lease import LockRequest
 from commonplace.rooms.locks.model import ChangedFile, ClaimedFile
+
+_MAX_LOCK_EVENTS = 100
+# A lock that was released after a change may have been granted before it.
+_LOCK_WINDOW = HOUR
 
 
 async def list_claimed_files(
@@ -24,14 +30,46 @@ async def list_claimed_files(
 
 
 async def list_changed_files(call: Call, files: Sequence[str]) -> list[ChangedFile]:
-    """List those of the files that another agent changed since the caller last did."""
+    """List those of the files that another agent changed since the caller last did.
+
+    Not every change is reported: an agent that had the file locked after the reported change is named instead.
+    """
     changes = [
         change for list_changes in call.catalogue.file_changes for change in await list_changes(call, files)
     ]
-    return [
-        ChangedFile(file=change.file, changed_by=change.agent, age=format_age(change.at, call.now))
-        for change in changes
-    ]
+    if not changes:
+        return []
+    since = min(change.at for change in changes) - _LOCK_WINDOW
+    kinds = (FILES_LOCKED.name, FILES_RELEASED.name)
+    found = await list_newest_events(call.tx, call.project, kinds, since, _MAX_LOCK_EVENTS)
+    return [_name_last_editor(call, change, found) for change in changes]
+
+
+def _name_last_editor(call: Call, change: FileChange, newest_first: Sequence[Event]) -> ChangedFile:
+    locks = [event for event in newest_first if _names_file(event, change.file)]
+    for event in locks:
+        agent = event.body.get("agent", event.actor)
+        if event.at <= change.at or agent == change.agent:
+            break
+        if event.kind == FILES_RELEASED.name and agent != call.agent and not _was_shared(locks, agent):
+            age = format_age(event.at, call.now)
+            return ChangedFile(file=change.file, last_locked_by=agent, age=age)
+    return ChangedFile(file=change.file, changed_by=change.agent, age=format_age(change.at, call.now))
+
+
+def _was_shared(locks: Sequence[Event], agent: str) -> bool:
+    """Was the last lock of this agent one for readers?"""
+    modes = (lock.body.get("mode") for lock in locks if lock.body.get("agent", lock.actor) == agent)
+    return next((mode for mode in modes if mode), "") == "shared"
+
+
+def _names_file(event: Event, file: str) -> bool:
+    """Whether one of the names is the file, a part of it, or a directory or pattern that it is in."""
+    return any(
+        name.startswith((f"{file}:", f"{file}#"))
+        or LockRequest.from_path(name, "exclusive", fold=False).overlaps_path(file, fold=False)
+        for name in event.body["files"]
+    )
 
 
 def _find_requested_path(claim: FileClaim, requests: Sequence[LockRequest] | None, fold: bool) -> str:

@@ -4,20 +4,26 @@
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from commonplace import activity, errors
 from commonplace.call import Call
+from commonplace.dormant_sessions import list_dormant_sessions, lock_dormant_sessions
 from commonplace.file_region import split_region
 from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import paths, store
+from commonplace.rooms.locks import paths, store, waiters
 from commonplace.rooms.locks.events import LEASE_TAKEN_OVER
 from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockRequest
 from commonplace.store.database import Work
 from commonplace.store.shared_reads import run_together
 
 _DECISION_ATTEMPTS = 5
+_LAPSED_TAKEN = "{agent} took over your lapsed lock on"
+_YIELDED_TAKEN = (
+    "A newer session of {agent} took over your lock; call memory_lock_files before you edit again:"
+)
 
 
 def canonicalize_files(files: Sequence[str], directory: str) -> list[str]:
@@ -32,49 +38,79 @@ def canonicalize_files(files: Sequence[str], directory: str) -> list[str]:
     return list(path_by_name.values())
 
 
-async def load_lock_state(
-    call: Call, requests: Sequence[LockRequest], fold: bool
-) -> tuple[int, store.LockScope, list[Lease]]:
-    """The time, the settings and the leases that may overlap, in one message: other lockers wait meanwhile."""
+@dataclass(frozen=True, slots=True)
+class LockState:
+    """The time, the settings, the leases that may overlap, and the paths that the session will be told are free."""
+
+    now: int
+    scope: store.LockScope
+    candidates: list[Lease]
+    free: list[str]
+
+
+async def load_lock_state(call: Call, requests: Sequence[LockRequest], fold: bool) -> LockState:
+    """Read it in one message: other lockers wait meanwhile."""
     works: list[Work[Any]] = [
         lambda tx: tx.clock(),
         lambda tx: store.load_lock_scope(tx, call.project, call.own_session.id),
         lambda tx: store.list_candidate_leases(tx, call.project, requests, fold),
+        lambda tx: waiters.list_free_paths(tx, call.own_session),
     ]
-    now, scope, candidates = await run_together(call.tx, works)
-    return now, scope, candidates
+    return LockState(*await run_together(call.tx, works))
 
 
 async def decide_under_contention(
     call: Call, requests: Sequence[LockRequest], fold: bool, now: int, candidates: Sequence[Lease]
 ) -> LockDecision:
-    """Decide again if the holder of a lapsed lease renews it meanwhile."""
+    """Decide again if the holder of a lease that is to be taken over renews it meanwhile."""
     for _ in range(_DECISION_ATTEMPTS):
-        decision = leases.decide_requests(requests, candidates, call.own_session.id, now)
-        if decision.conflicts or await store.lock_lapsed_leases(
-            call.tx, call.project, decision.lapsed.values(), now
-        ):
+        dormant = await list_dormant_holders(call, candidates)
+        decision = leases.decide_requests(requests, candidates, call.own_session.id, now, dormant)
+        if decision.conflicts or await _lock_losers(call, decision, now):
             return decision
         candidates = await store.list_candidate_leases(call.tx, call.project, requests, fold)
     raise errors.Unavailable("The locks on these files are changing too fast.", hint="Retry the same call.")
 
 
-async def take_over_lapsed(call: Call, lapsed: Sequence[Lease]) -> None:
-    if not lapsed:
+async def list_dormant_holders(call: Call, candidates: Iterable[Lease]) -> set[str]:
+    """The dormant sessions of the caller's agent, if another session under its name holds one of these leases."""
+    session = call.own_session
+    if not any(lease.agent == session.agent and lease.session != session.id for lease in candidates):
+        return set()
+    return {earlier.id for earlier in await list_dormant_sessions(call.tx, session, call.now)}
+
+
+async def _lock_losers(call: Call, decision: LockDecision, now: int) -> bool:
+    """Row-lock what is to be taken over; return False if a holder made a call meanwhile."""
+    yielding = {lease.session for lease in decision.yielded.values()}
+    return await store.lock_lapsed_leases(
+        call.tx, call.project, decision.lapsed.values(), now
+    ) and await lock_dormant_sessions(call.tx, call.project, sorted(yielding), call.now)
+
+
+async def take_over_leases(call: Call, decision: LockDecision) -> None:
+    lapsed, yielded = list(decision.lapsed.values()), list(decision.yielded.values())
+    lost = lapsed + yielded
+    if not lost:
         return
-    await store.delete_leases(call.tx, call.project, lapsed)
-    lost_paths: dict[str, list[str]] = defaultdict(list)
-    for lease in lapsed:
-        if not lease.session_ended:
-            lost_paths[lease.session].append(lease.name)
-    for session, files in lost_paths.items():
-        text = f"{call.agent} took over your lapsed lock on {store.format_file_names(files)}."
-        await activity.notify_sessions(call.tx, call.project, [session], text, call.now)
+    await store.delete_leases(call.tx, call.project, lost)
+    await _notify_losers(call, lapsed, _LAPSED_TAKEN.format(agent=call.agent))
+    await _notify_losers(call, yielded, _YIELDED_TAKEN.format(agent=call.agent))
     call.emit(
         LEASE_TAKEN_OVER,
-        files=[lease.name for lease in lapsed],
-        held_by=sorted({lease.agent for lease in lapsed}),
+        files=[lease.name for lease in lost],
+        held_by=sorted({lease.agent for lease in lost}),
     )
+
+
+async def _notify_losers(call: Call, lost: Sequence[Lease], text: str) -> None:
+    names_by_session: dict[str, list[str]] = defaultdict(list)
+    for lease in lost:
+        if not lease.session_ended:
+            names_by_session[lease.session].append(lease.name)
+    for session, names in names_by_session.items():
+        notice = f"{text} {store.format_file_names(names)}."
+        await activity.notify_sessions(call.tx, call.project, [session], notice, call.now)
 
 
 async def store_grants(

@@ -3,7 +3,7 @@
 Pure logic without a store: `store.py` loads and saves the leases, `paths.py` compares their paths.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -129,7 +129,7 @@ class LockRequest:
         return self._overlaps_pattern(paths.parse_pattern(split_region(path)[0], (), fold))
 
     def covers_request(self, other: "LockRequest") -> bool:
-        if not paths.contains_pattern(self.pattern, other.pattern):
+        if not paths.covers_pattern(self.pattern, other.pattern):
             return False
         is_same_file = self.pattern.segments == other.pattern.segments
         return region_covers(self.region, other.region) if is_same_file else self.region is None
@@ -164,21 +164,27 @@ class LockRequest:
 
 @dataclass(slots=True)
 class LockDecision:
-    """The conflicts, the lapsed leases to take over (by token), and the session's own leases (by requested path).
+    """The conflicts, the leases to take over (by token), and the session's own leases (by requested path).
 
-    `held` are renewed; `joined` are regions of the same file that become one with what is asked for.
+    `lapsed` were not renewed in time; `yielded` are those of dormant sessions of the same agent. `held` are renewed; `joined` are regions of the same file that become one with what is asked for.
     """
 
     conflicts: list[tuple[LockRequest, Lease]] = field(default_factory=list)
     lapsed: dict[int, Lease] = field(default_factory=dict)
+    yielded: dict[int, Lease] = field(default_factory=dict)
     held: dict[str, Lease] = field(default_factory=dict)
     joined: dict[str, list[Lease]] = field(default_factory=dict)
 
 
 def decide_requests(
-    requests: Sequence[LockRequest], leases: Iterable[Lease], session: str, now: int
+    requests: Sequence[LockRequest],
+    leases: Iterable[Lease],
+    session: str,
+    now: int,
+    dormant: Collection[str] = (),
 ) -> LockDecision:
-    """Compare requests with leases; any conflict refuses them all. A session never conflicts with itself."""
+    """Compare requests with leases; any conflict refuses them all. A session never conflicts with itself, nor with the
+    dormant sessions of its agent."""
     decision = LockDecision()
     own: list[Lease] = []
     for lease in leases:
@@ -190,10 +196,12 @@ def decide_requests(
         for request in requests:
             if not request.conflicts_with(lease):
                 continue
-            if lease.blocks_others(now):
-                decision.conflicts.append((request, lease))
-            else:
+            if not lease.blocks_others(now):
                 decision.lapsed[lease.token] = lease
+            elif lease.session in dormant:
+                decision.yielded[lease.token] = lease
+            else:
+                decision.conflicts.append((request, lease))
     _find_own_leases(decision, requests, own, now)
     return decision
 

@@ -116,8 +116,11 @@ class ChangedFile(Reply):
     """A locked file that another agent changed since the caller last did, or since its session began."""
 
     file: str
-    changed_by: str
     age: str
+    changed_by: str = ""
+    """Who reported the last change."""
+    last_locked_by: str = ""
+    """Who had it locked after the last change that was reported, and released it: it may have changed again."""
 
 
 class LockFilesReply(Reply):
@@ -136,6 +139,8 @@ class UnlockFilesReply(Reply):
     not_held: list[str] = []
     notified: list[str] = []
     """Agents that waited for one of them and were told."""
+    withdrawn: list[str] = []
+    """Paths that the caller waited for and is not told about any more."""
 
 
 class Lock(Reply):
@@ -173,9 +178,12 @@ class OwnLock(Reply):
     expires_at: str
     mode: str
     region: LockedRegion | None = None
+    earlier_session: bool = False
+    """An earlier session of the agent holds it, which made no call since this one started: memory_lock_files takes
+    it over, with a new token."""
 
     @classmethod
-    def from_lease(cls, lease: Lease, moment: LeaseMoment) -> "OwnLock":
+    def from_lease(cls, lease: Lease, moment: LeaseMoment, session: str) -> "OwnLock":
         return cls(
             file=lease.file,
             region=LockedRegion.from_region(lease.region),
@@ -184,6 +192,7 @@ class OwnLock(Reply):
             reason=lease.reason,
             expires_at=moment.show_time(lease.expires_at),
             mode=lease.mode,
+            earlier_session=lease.session != session,
         )
 
 

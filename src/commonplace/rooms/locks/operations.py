@@ -14,6 +14,7 @@ from commonplace import errors
 from commonplace.acting import no_session
 from commonplace.call import Call
 from commonplace.clock import MINUTE
+from commonplace.dormant_sessions import list_dormant_sessions
 from commonplace.file_region import shorten_path
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
@@ -23,10 +24,12 @@ from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.granting import (
     canonicalize_files,
     decide_under_contention,
+    list_dormant_holders,
     load_lock_state,
     store_grants,
-    take_over_lapsed,
+    take_over_leases,
 )
+from commonplace.rooms.locks.holders import Holders, describe_holders
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
@@ -52,8 +55,12 @@ from commonplace.store.database import Row, Work
 from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
-_WAITS = "The holder was told, and a notice tells you when it is free (memory_unlock_files withdraws this)."
-_RETRY = "Do other work, or retry with wait_seconds."
+_TOLD_WHEN_FREE = (
+    "The holder was told, and a notice tells you when {pronoun} free: call again then (memory_unlock_files withdraws"
+    " this)."
+)
+_WAIT_OR_WORK = "Do other work, or call again with wait_seconds."
+_WAIT_ON_OR_WORK = "Do other work, or call again to go on waiting."
 
 
 @operation(
@@ -77,20 +84,21 @@ async def lock_files(
     requests = [LockRequest.from_path(path, mode, fold) for path in paths_wanted]
     news = await _load_file_news(call, requests, fold)
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
-    now, scope, candidates = await load_lock_state(call, requests, fold)
-    decision = await decide_under_contention(call, requests, fold, now, candidates)
+    state = await load_lock_state(call, requests, fold)
+    now = state.now
+    decision = await decide_under_contention(call, requests, fold, now, state.candidates)
     if decision.conflicts:
         return await _answer_conflict(call, decision, len(paths_wanted), reason, now, wait_seconds)
-    if scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
+    if state.scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
             hint="Lock the directory (dir/) instead of its files, or release some with memory_unlock_files.",
         )
-    await take_over_lapsed(call, list(decision.lapsed.values()))
+    await take_over_leases(call, decision)
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
-    first_token = leases.fencing_token(scope.epoch, last_counter - len(paths_wanted) + 1)
+    first_token = leases.fencing_token(state.scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = await store_grants(call, requests, decision, first_token, terms)
-    await waiters.delete_served_waiters(call.tx, call.own_session, requests, news.waiting, fold)
+    await waiters.delete_served_waiters(call.tx, call.own_session, requests, news.waiting, state.free, fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
     return _build_grant_reply(call, granted, decision, terms, news)
@@ -101,19 +109,21 @@ async def _answer_conflict(
 ) -> LockFilesReply:
     """Tell the holders that somebody waits for their files, once. A wait goes on until the files are free or its time
     is over; only what cannot wait ends it, and the reply says which of these it was."""
-    reply = _build_conflict_reply(call, decision, requested, now)
+    reply = _build_conflict_reply(call, decision, await describe_holders(call, decision), requested, now)
     session, asked_at = call.own_session, call.now
     if not wait_seconds:
-        reply.message = f"{reply.message} {_RETRY}"
+        reply.message = f"{reply.message} {_WAIT_OR_WORK}"
         await waiters.notify_holders(call.tx, session, decision, reason, now, asked_at)
         await waiters.insert_waiters(call.tx, session, decision, asked_at)
         return reply
     holders = {lease.agent for _, lease in decision.conflicts}
     interruption = await waiters.find_interruption(call.tx, session, holders) if session.has_notice else ""
-    if interruption:
-        reply.message = f"The wait ended early: {interruption}, see _notice. {reply.message}"
-    else:
-        reply.message = f"Waited {wait_seconds} s in vain. {reply.message}"
+    ended = (
+        f"The wait ended early, without the lock: {interruption} (see _notice)."
+        if interruption
+        else f"Waited {wait_seconds} s in vain."
+    )
+    reply.message = f"{ended} {reply.message} {_WAIT_ON_OR_WORK}"
     raise WaitForEvents(
         call,
         reply,
@@ -130,8 +140,8 @@ class _FileNews:
 
     claimed: list[ClaimedFile]
     changed: list[ChangedFile]
-    waiting: Sequence[Row]
-    """What the session itself waits for."""
+    waiting: list[str]
+    """The paths that the session itself waits for."""
 
 
 async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: bool) -> _FileNews:
@@ -172,7 +182,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     every lock and reservation you hold."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
-    held = await store.list_leases_of_session(call.tx, call.project, call.own_session.id, fold)
+    held = await _list_held_leases(call, fold)
     requests = (
         [
             LockRequest.from_path(path, "exclusive", fold)
@@ -185,7 +195,9 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     released = list({lease.token: lease for found in named.values() for lease in found}.values())
     if not files:
         released = held
-    await waiters.withdraw_waiters(call.tx, call.own_session, [request.path for request in requests])
+    withdrawn = await waiters.withdraw_waiters(
+        call.tx, call.own_session, [request.path for request in requests]
+    )
     if released:
         await store.delete_leases(call.tx, call.project, released)
     released_names = [lease.name for lease in released if lease.blocks_others(now)]
@@ -206,7 +218,23 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
             if not any(lease.blocks_others(now) for lease in found)
         ],
         notified=notified,
+        withdrawn=withdrawn,
     )
+
+
+async def _list_held_leases(call: Call, fold: bool) -> list[Lease]:
+    """The leases of the session and of the dormant sessions that it continues."""
+    session = call.own_session
+    works: list[Work[Any]] = [
+        lambda tx: store.list_leases_of_session(tx, call.project, session.id, fold),
+        lambda tx: list_dormant_sessions(tx, session, call.now),
+    ]
+    held: list[Lease]
+    held, dormant = await run_together(call.tx, works)
+    if dormant:
+        ids = [earlier.id for earlier in dormant]
+        held += await store.list_leases_of_sessions(call.tx, call.project, ids, fold)
+    return held
 
 
 @operation("memory_get_locks", role="readonly", session_columns=store.LOCKS_IN_USE)
@@ -221,6 +249,9 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
         mine, others, total = await _list_leases_in_use(call, in_use, fold)
     else:
         mine, others, total = await _list_matching_leases(call, path_pattern, fold)
+    dormant = await list_dormant_holders(call, others)
+    earlier = [lease for lease in others if lease.session in dormant]
+    others = [lease for lease in others if lease.session not in dormant]
     waiting = await waiters.list_waiters(call.tx, call.project, now) if in_use["has_waiters"] else ()
     wanted = None if path_pattern is None else [_request_pattern(call, path_pattern, fold)]
     if wanted is not None:
@@ -232,26 +263,32 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
             Lock.from_lease(lease, moment, wanted[0] if wanted else None)
             for lease in others[:MAX_LISTED_LOCKS]
         ],
-        your_locks=[OwnLock.from_lease(lease, moment) for lease in mine[:MAX_LISTED_LOCKS]],
+        your_locks=[
+            OwnLock.from_lease(lease, moment, call.own_session.id)
+            for lease in [*mine, *earlier][:MAX_LISTED_LOCKS]
+        ],
         wanted_by=[LockWaiter.from_row(row) for row in waiting],
-        claimed=await list_claimed_files(call, wanted, fold),
+        claimed=await list_claimed_files(call, wanted, fold) if in_use["has_claims"] else [],
     )
 
 
-def _build_conflict_reply(call: Call, decision: LockDecision, requested: int, now: int) -> LockFilesReply:
+def _build_conflict_reply(
+    call: Call, decision: LockDecision, holders: Holders, requested: int, now: int
+) -> LockFilesReply:
     moment = LeaseMoment(now, call.now)
     conflicts = [
         LockConflict.from_lease(request, lease, call.project, moment)
         for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
     ]
     files = len({request.path for request, _ in decision.conflicts})
-    summary = f"{files} of {requested} paths are locked by others; nothing was locked."
+    summary = f"{files} of {requested} paths are locked by {holders.names}; nothing was locked."
     call.subject = summary
+    told = _TOLD_WHEN_FREE.format(pronoun="it is" if files == 1 else "they are")
     return LockFilesReply(
         success=False,
         locked=[],
         conflicts=conflicts,
-        message=f"{summary} {_WAITS}",
+        message=f"{summary} {holders.advice or told}",
     )
 
 

@@ -126,6 +126,15 @@ def contains_pattern(a: PathPattern, b: PathPattern) -> bool:
     return a.kind == "literal" and b.segments[: len(a.segments)] == a.segments
 
 
+def covers_pattern(a: PathPattern, b: PathPattern) -> bool:
+    """Whether who has locked `a` needs no lock on `b`. Of globs only plain names and the same glob are recognized."""
+    if contains_pattern(a, b) or a.segments == b.segments:
+        return True
+    if a.kind == "directory":
+        return b.segments[: len(a.segments) - 1] == a.segments[:-1]
+    return b.kind == "literal" and patterns_overlap(a, b)
+
+
 def matches_path(pattern: PathPattern, path: str) -> bool:
     """Whether the pattern matches this canonical path, read as a plain file or directory name."""
     return _sequences_intersect(_literal_segments(path, pattern.fold), pattern.segments, _segments_intersect)

@@ -102,17 +102,19 @@ async def return_lock(
     fold = await store.project_ignores_case(call.tx, call.project)
     request = LockRequest.from_path(path, mode, fold)
     counter = await advance_counter(call.tx, call.project, "lease", 1)
-    now, scope, candidates = await granting.load_lock_state(held, [request], fold)
-    decision = await granting.decide_under_contention(held, [request], fold, now, candidates)
+    state = await granting.load_lock_state(held, [request], fold)
+    now = state.now
+    decision = await granting.decide_under_contention(held, [request], fold, now, state.candidates)
     if decision.conflicts:
         _, other = decision.conflicts[0]
         raise errors.Conflict(
             f"{other.agent} has locked {other.name} meanwhile.", hint="Ask its holder, or leave it."
         )
-    await granting.take_over_lapsed(held, list(decision.lapsed.values()))
+    await granting.take_over_leases(held, decision)
     terms = LeaseTerms(holder.id, agent, mode, reason, minutes * MINUTE, now)
-    token = leases.fencing_token(scope.epoch, counter)
+    token = leases.fencing_token(state.scope.epoch, counter)
     (granted,) = await granting.store_grants(held, [request], decision, token, terms)
+    await waiters.delete_served_waiters(call.tx, holder, [request], [], state.free, fold)
     text = f"{call.agent} gave you back the lock on {granted.name}."
     await activity.notify_sessions(call.tx, call.project, [holder.id], text, call.now)
     call.subject = f"{agent} {granted.name}"

@@ -35,9 +35,10 @@ LOCKS_IN_USE = (
     "(select ignore_case from project where name = $1) as ignore_case,"
     " exists (select 1 from lease where project = $1 and session = $2) as has_own,"
     " exists (select 1 from lease where project = $1 and session <> $2) as has_others,"
-    " exists (select 1 from lock_waiter where project = $1) as has_waiters"
+    " exists (select 1 from lock_waiter where project = $1) as has_waiters,"
+    " exists (select 1 from backlog_claim where project = $1 and session <> $2) as has_claims"
 )
-"""What a list of locks must read at all: most projects have no locks, or nobody who waits for one."""
+"""What a list of locks must read at all: most projects have no locks, nobody who waits for one, or no claimed items."""
 _HELD_BY_OTHERS = "lease.session <> $2 and lease.expires_at > $3 and session.ended_at is null and api_key.revoked_at is null"
 
 _SELECT_LEASES_OF_OTHERS = f"{_SELECT_LEASES} and {_HELD_BY_OTHERS} order by lease.token desc limit $4"
@@ -92,6 +93,15 @@ async def list_leases_of_session(tx: Tx, project: str, session: str, fold: bool)
         " granted_at as active_at, null as ended_at from lease where project = $1 and session = $2 order by path",
         project,
         session,
+    )
+    return [Lease.from_row(row, fold) for row in rows]
+
+
+async def list_leases_of_sessions(tx: Tx, project: str, sessions: Sequence[str], fold: bool) -> list[Lease]:
+    rows = await tx.all(
+        f"{_SELECT_LEASES} and lease.session = any($2) order by lease.path, lease.token",
+        project,
+        list(sessions),
     )
     return [Lease.from_row(row, fold) for row in rows]
 

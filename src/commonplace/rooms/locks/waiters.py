@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
+from commonplace.file_region import shorten_path
 from commonplace.named_notices import delete_notices_by_prefix
-from commonplace.notice import is_urgent_mail
+from commonplace.notice import FREE_PREFIX, is_urgent_mail
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row, Tx
 
 _MAX_WAITERS = 200
-_MAX_FILES_NAMED = 5
 _MAX_HOLDERS_TOLD = 20
 _MAX_REASON_CHARACTERS = 80
 _WANTED_PREFIX = "wanted_"
@@ -46,7 +46,7 @@ async def notify_holders(
     tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
 ) -> None:
     """Tell the holders who wants their files; about each file once, until the session got it or withdrew."""
-    known = {row["path"] for row in await list_paths_of_session(tx, session)}
+    known = set(await list_paths_of_session(tx, session))
     wanted: dict[str, list[str]] = {}
     for request, lease in decision.conflicts:
         if request.path not in known and not lease.session_ended and lease.blocks_others(store_now):
@@ -76,10 +76,10 @@ async def find_interruption(tx: Tx, session: AgentSession, holders: Collection[s
         session.id,
     )
     if any(is_urgent_mail(row) for row in rows):
-        return "urgent mail"
+        return "urgent mail came"
     wanted = [row["text"] for row in rows if row["id"].startswith(_WANTED_PREFIX)]
     waiting = [name for name in sorted(holders) if any(text.startswith(f"{name} wants ") for text in wanted)]
-    return f"{waiting[0]} waits for a file that you have locked" if waiting else ""
+    return f"{waiting[0]} waits for a file that you have locked, so one of you must unlock" if waiting else ""
 
 
 async def drop_wanted_notices(tx: Tx, session: AgentSession) -> None:
@@ -88,23 +88,43 @@ async def drop_wanted_notices(tx: Tx, session: AgentSession) -> None:
         await delete_notices_by_prefix(tx, session, _WANTED_PREFIX)
 
 
-async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) -> None:
-    """The session no longer waits for these paths, or for any if there are none."""
-    if paths:
-        await _delete_waiters(tx, session.project, session.id, paths)
-    else:
-        await delete_waiters_of_session(tx, session.project, session.id)
+async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) -> list[str]:
+    """The session no longer waits for these paths, or for any if there are none; return those that it waited for."""
+    rows = await tx.all(
+        "delete from lock_waiter where project = $1 and session = $2 and ($3 = 1 or path = any($4)) returning path",
+        *(session.project, session.id, int(not paths), list(paths)),
+    )
+    return sorted(shorten_path(row["path"]) for row in rows)
+
+
+async def list_free_paths(tx: Tx, session: AgentSession) -> list[str]:
+    """The paths that the session will be told are free."""
+    rows = await tx.all(
+        "select text from notice where project = $1 and session = $2 and substr(id, 1, $4) = $3",
+        *(session.project, session.id, FREE_PREFIX, len(FREE_PREFIX)),
+    )
+    return [row["text"] for row in rows]
 
 
 async def delete_served_waiters(
-    tx: Tx, session: AgentSession, granted: Sequence[LockRequest], waiting: Sequence[Row], fold: bool
+    tx: Tx,
+    session: AgentSession,
+    granted: Sequence[LockRequest],
+    waiting: Sequence[str],
+    free: Sequence[str],
+    fold: bool,
 ) -> None:
     """The session got these locks: it no longer waits for what they cover, and need not be told that it is free."""
-    await activity.delete_notices(tx, session, list_free_notices([grant.path for grant in granted]))
-    requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in waiting]
-    served = [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
+    served = _list_covered(waiting, granted, fold)
     if served:
         await _delete_waiters(tx, session.project, session.id, served)
+    if known := _list_covered(free, granted, fold):
+        await activity.delete_notices(tx, session, known)
+
+
+def _list_covered(paths: Sequence[str], granted: Sequence[LockRequest], fold: bool) -> list[str]:
+    requests = [LockRequest.from_path(path, "exclusive", fold) for path in paths]
+    return [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
 
 
 async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> None:
@@ -117,6 +137,7 @@ async def list_waiters(tx: Tx, project: str, store_now: int) -> Sequence[Row]:
         "select lock_waiter.session, lock_waiter.path, lock_waiter.agent, lock_waiter.mode, lock_waiter.at"
         " from lock_waiter join session on session.project = $1 and session.id = lock_waiter.session"
         " where lock_waiter.project = $1 and lock_waiter.until > $2 and session.ended_at is null"
+        f" and {activity.IS_AWAKE}"
         " order by lock_waiter.at, lock_waiter.path, lock_waiter.session limit $3",
         project,
         store_now,
@@ -134,8 +155,13 @@ async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> list[str]
 async def _notify_on_activity(
     tx: Tx, session: AgentSession, waiting: Sequence[Row], now: int, store_now: int
 ) -> bool:
-    """Notify the session if what it waits for lapsed meanwhile."""
-    rows = [row for row in waiting if row["until"] > store_now]
+    """Notify the session if what it waits for lapsed meanwhile.
+
+    `waiting` was read before the call, which may have locked or withdrawn some of it.
+    """
+    if all(row["until"] <= store_now for row in waiting):
+        return False
+    rows = await _list_waiters_of_session(tx, session, store_now)
     await _notify_free_waiters(tx, session.project, rows, now)
     return bool(rows)
 
@@ -146,13 +172,15 @@ NOTIFY_WAITER = activity.ActivityStep(
 )
 
 
-async def list_paths_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
+async def list_paths_of_session(tx: Tx, session: AgentSession) -> list[str]:
     """What the session waits for."""
+    return [row["path"] for row in await _list_waiters_of_session(tx, session, await tx.clock())]
+
+
+async def _list_waiters_of_session(tx: Tx, session: AgentSession, store_now: int) -> Sequence[Row]:
     return await tx.all(
         "select session, path, mode from lock_waiter where project = $1 and session = $2 and until > $3 order by path",
-        session.project,
-        session.id,
-        await tx.clock(),
+        *(session.project, session.id, store_now),
     )
 
 
@@ -181,20 +209,15 @@ async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: i
     for row, request in zip(rows, requests, strict=True):
         if not any(lease.session != row["session"] and request.conflicts_with(lease) for lease in leases):
             free_paths.setdefault(row["session"], []).append(row["path"])
+    notified = set()
     for session, files in free_paths.items():
-        await activity.notify_sessions(tx, project, [session], format_free_notice(files), now)
         await _delete_waiters(tx, project, session, files)
-    return set(free_paths)
-
-
-def list_free_notices(paths: Sequence[str]) -> list[str]:
-    """The notices that tell that these paths are free, each by itself or together."""
-    return [*(format_free_notice([path]) for path in paths), format_free_notice(paths)]
-
-
-def format_free_notice(files: Sequence[str]) -> str:
-    """A region is named as it was asked for, with its version, so that the same lines can be locked."""
-    verb, pronoun = ("is", "it") if len(files) == 1 else ("are", "them")
-    listed, more = sorted(files)[:_MAX_FILES_NAMED], len(files) - _MAX_FILES_NAMED
-    names = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
-    return f"{names} {verb} free now but not reserved for you: lock {pronoun} with memory_lock_files."
+        held = [
+            LockRequest.from_path(lease.path, lease.mode, fold)
+            for lease in leases
+            if lease.session == session and lease.mode == "exclusive"
+        ]
+        for path in sorted(set(files) - set(_list_covered(files, held, fold))):
+            await activity.notify_sessions(tx, project, [session], path, now, FREE_PREFIX)
+            notified.add(session)
+    return notified

@@ -2,7 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.messages.boot import MESSAGES_SECTION
+from commonplace.rooms.messages.boot import AWAITING_REPLY_SECTION, MESSAGES_SECTION
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.finders import FINDERS
 from commonplace.rooms.messages.operations import (
@@ -24,7 +24,7 @@ ROOM = Room(
     toolset="work",
     operations=(send_message, get_messages, acknowledge_message, update_message_status, claim_message),
     program_operations=(list_inbox, list_threads, read_thread),
-    boot_sections=(MESSAGES_SECTION,),
+    boot_sections=(MESSAGES_SECTION, AWAITING_REPLY_SECTION),
     retention=(FINISHED_DELIVERIES, FINISHED_MESSAGES),
     resources=(INBOX,),
     finders=FINDERS,

@@ -113,7 +113,7 @@ class SentMessage(Reply):
     not_addressed_names: list[str] = []
     """The first of them."""
     delivery: str = ""
-    """When the one recipient gets it."""
+    """When the recipients see it."""
     warning: str = ""
 
     @classmethod

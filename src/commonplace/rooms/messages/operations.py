@@ -8,9 +8,9 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.operation import alias, operation
-from commonplace.presence import load_presence
 from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, recipients, sending, status_notices, store
+from commonplace.rooms.messages.delivery_words import describe_delivery, describe_duplicate
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.model import (
     InboxMessage,
@@ -22,6 +22,7 @@ from commonplace.rooms.messages.model import (
 )
 from commonplace.rooms.messages.search import build_new_entry
 from commonplace.rooms.work.waits import end_waits_for_message
+from commonplace.search.engine import prepare_words
 from commonplace.store import ids
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
@@ -31,6 +32,7 @@ from commonplace.waiting import WaitForEvents, describe_wait
 @operation(
     "memory_send_message",
     writes=True,
+    prepare=prepare_words("message"),
     example={"to_instance": "backend", "message": "The cart API is ready."},
 )
 async def send_message(
@@ -101,22 +103,8 @@ async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
         offline=offline,
         not_addressed=to.not_addressed,
         is_stranger=to.is_stranger,
-        delivery=await _describe_delivery(call, draft, to, is_offline=bool(offline)),
+        delivery=await describe_delivery(call, draft, to, facts.sessions),
     )
-
-
-async def _describe_delivery(
-    call: Call, draft: MessageDraft, to: recipients.Recipients, *, is_offline: bool
-) -> str:
-    """Tell when the one recipient gets the message; of a group, `offline` names who waits."""
-    if to.names != [to.address] or not draft.is_pushed:
-        return ""
-    if to.people:
-        return f"{to.address} reads it on the page"
-    if not is_offline:
-        return f"with {to.address}'s next call"
-    presence = await load_presence(call.tx, draft.project, to.address, call.now)
-    return f"{presence.describe(call.now)}; it waits in the inbox"
 
 
 async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
@@ -126,7 +114,8 @@ async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
         call.tx, first["project"], agents, call.now - model.LIVE_SUBSCRIBER_WINDOW
     )
     call.subject = f"{first['id']} again"
-    return SentMessage.from_row(first, live_sessions=len(live_sessions), duplicate=True)
+    delivery = describe_duplicate(deliveries, first["created_at"], call.now)
+    return SentMessage.from_row(first, live_sessions=len(live_sessions), duplicate=True, delivery=delivery)
 
 
 async def _push_message(
@@ -186,7 +175,9 @@ async def get_messages(
     shown_rows = await _show_page(call, agent, page, headers_only=headers_only)
     if wait_seconds and not shown_rows:
         unread = await store.count_unread_messages(call.tx, call.project, agent)
-        reply = InboxPage(count=0, unread=unread, messages=[], message=describe_wait(call, wait_seconds))
+        reply = InboxPage(
+            count=0, unread=unread, messages=[], message=_describe_mail_wait(call, wait_seconds)
+        )
         raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
     return InboxPage(
         count=len(shown_rows),
@@ -221,9 +212,15 @@ async def _read_thread(
         next_cursor=model.format_thread_cursor(page[-1]) if len(page) < len(rows) else "",
     )
     if wait_seconds and not has_news:
-        reply.message = describe_wait(call, wait_seconds)
+        reply.message = _describe_mail_wait(call, wait_seconds)
         raise WaitForEvents(call, reply, wait_seconds, ends_with_notice=True)
     return reply
+
+
+def _describe_mail_wait(call: Call, seconds: int) -> str:
+    ended = describe_wait(call, seconds)
+    has_news = call.session is not None and call.session.has_notice
+    return f"No new mail. {ended} Call again to go on waiting." if has_news else ended
 
 
 async def _show_page(call: Call, agent: str, page: Sequence[Row], *, headers_only: bool) -> Sequence[Row]:

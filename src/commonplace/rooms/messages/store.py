@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS
 from commonplace.notice import MAIL_PREFIX
 from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import (
@@ -61,7 +61,7 @@ async def list_reachable_names(tx: Tx, project: str, now: int) -> list[str]:
     rows = await tx.all(
         "select name from agent where project = $1 and (exists"
         "  (select 1 from session where session.project = $1 and session.agent = agent.name"
-        "   and session.ended_at is null and session.active_at > $2)"
+        f"   and session.ended_at is null and session.active_at > $2 and {IS_AWAKE})"
         " or exists (select 1 from seat_name where seat_name.project = $1 and seat_name.name = agent.name)"
         " or (tier in ('admin', 'named') and exists"
         "  (select 1 from project where project.name = $1 and project.registered = 1))) order by name",
@@ -132,6 +132,20 @@ async def load_parent_message(tx: Tx, project: str, message: str) -> Row | None:
 async def load_messages(tx: Tx, project: str, messages: Sequence[str]) -> Sequence[Row]:
     return await tx.all(
         f"select {MESSAGE_COLUMNS} from message where project = $1 and id = any($2)", project, list(messages)
+    )
+
+
+async def list_unanswered_questions(
+    tx: Tx, project: str, agent: str, since: int, limit: int
+) -> Sequence[Row]:
+    """List the questions that the agent sent since then and nobody else has written to, the newest first."""
+    return await tx.all(
+        "select id, addressed_to, subject, body, created_at from message where project = $1 and created_at > $3"
+        " and sender = $2 and sender_project = $1 and category = 'question' and not exists"
+        " (select 1 from message as answer where answer.project = $1 and answer.thread = message.thread"
+        "  and answer.sender <> $2 and answer.created_at >= message.created_at)"
+        " order by created_at desc, id limit $4",
+        *(project, agent, since, limit),
     )
 
 

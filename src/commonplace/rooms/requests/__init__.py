@@ -16,6 +16,7 @@ from commonplace.rooms.requests.operations import (
 from commonplace.rooms.requests.renames import rename_asker
 from commonplace.rooms.requests.resources import REQUESTS
 from commonplace.rooms.requests.retention import OLD_REQUESTS
+from commonplace.rooms.requests.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="requests",
@@ -27,6 +28,7 @@ ROOM = Room(
     retention=(OLD_REQUESTS,),
     resources=(REQUESTS,),
     finders=FINDERS,
+    search_sources=(SEARCH_SOURCE,),
     events=(REQUEST_OPENED, REQUEST_ANSWERED, REQUEST_CLOSED),
     agent_columns=declare_agent_columns(
         room=("person_request.agent",),

@@ -2,7 +2,7 @@
 
 The question is stored by an operation of its own before the wait starts, because a call that waits keeps nothing. The same
 question of the same agent is the same request until it has read the answer, so an agent may call again to go on waiting,
-in its next session, too.
+in its next session, too. Every wait that ends with a notice ends with the answer: nobody need repeat the question.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,8 @@ from commonplace.store.database import Row
 from commonplace.waiting import WaitForEvents, describe_wait
 
 _STILL_OPEN = (
-    "Go on with what does not depend on it: the answer comes as a notice. Ask the same again to wait longer."
+    "The question stays open. Go on with what does not depend on it: the answer comes as a notice with any later reply,"
+    " and memory_get_messages(wait_seconds=50) ends when it comes."
 )
 
 

@@ -1,4 +1,5 @@
-"""Finds a request to a person by its id, for memory_get_by_id: for the agent that asked, and for admins."""
+"""Finds a request to a person by its id, for memory_get_by_id: questions of agents for all who may read the project, what
+an agent's program asks for that agent and for admins."""
 
 from typing import Any
 
@@ -6,15 +7,16 @@ from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.project import is_project_admin
 from commonplace.rooms.requests import model, store
+from commonplace.store import ids
+from commonplace.store.database import Row
 
 
-async def find_request(call: Call, project: str, request_id: str) -> dict[str, Any] | None:
+async def find_request(call: Call, project: str, id_prefix: str) -> dict[str, Any] | None:
     if not call.caller.sees_project(project):
         return None
-    row = await store.load_request(call.tx, project, request_id)
-    if row is None or not (
-        row["agent"] == call.agent or await is_project_admin(call.tx, project, call.caller, call.agent)
-    ):
+    match = await ids.find_ids_by_prefix(call.tx, "person_request", [project], id_prefix)
+    row = await store.load_request(call.tx, *match[0]) if match else None
+    if row is None or not await _may_read(call, row):
         return None
     return {
         "id": row["id"],
@@ -26,8 +28,15 @@ async def find_request(call: Call, project: str, request_id: str) -> dict[str, A
         "updated": iso(row["changed_at"]),
         "author": row["agent"],
         "content": model.format_questions(row),
+        "answered_by": row["answered_by"],
         "resolution": model.format_answer(row) if row["state"] == "answered" else "",
     }
+
+
+async def _may_read(call: Call, row: Row) -> bool:
+    if row["source"] == "agent" or row["agent"] == call.agent:
+        return True
+    return await is_project_admin(call.tx, row["project"], call.caller, call.agent)
 
 
 FINDERS = {"req_": find_request}

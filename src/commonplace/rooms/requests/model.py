@@ -1,6 +1,7 @@
 """A request to a person: its arguments, what is shown of it, and how rows become replies."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
@@ -41,6 +42,7 @@ IDLE_PATIENCE = 5 * SECOND
 MAX_SHOWN_QUESTION_CHARACTERS = 200
 _SHOWN_CHARACTERS = 32
 _SESSION_CHARACTERS = 8
+_WORD = re.compile(r"\w+")
 
 
 class GivenOption(BaseModel):
@@ -183,6 +185,19 @@ def find_same_question(rows: Iterable[Row], question: str, options: Sequence[str
     return None
 
 
+def normalize_question(question: str) -> str:
+    """The words of a question: who asks it again may write its case, spaces and punctuation in another way."""
+    return " ".join(_WORD.findall(question.lower()))
+
+
+def find_newest_answers(rows: Iterable[Row]) -> dict[str, str]:
+    """The request with the newest answer to each question, from requests of which the newest comes first."""
+    newest: dict[str, str] = {}
+    for row in rows:
+        newest.setdefault(normalize_question(decode_questions(row["questions"])[0].question), row["id"])
+    return newest
+
+
 def answer_notice_id(request_id: str) -> str:
     """The notice of an answer has a name: it is told once, and follows an agent into its next session."""
     return f"{ANSWER_PREFIX}{request_id}"
@@ -257,6 +272,14 @@ def format_answer(row: Row) -> str:
     answers = decode_answers(row["answers"])
     texts = [*answers, row["note"]] if row["decision"] != "deny" else ["(declined to answer)", row["note"]]
     return "; ".join(text for text in texts if text)
+
+
+def format_question_with_answer(row: Row) -> str:
+    """The question of an agent and, if there is one, the answer and who gave it."""
+    asked = format_questions(row)
+    if row["state"] != "answered":
+        return asked
+    return f"{asked}\nAnswer of {row['answered_by']}: {format_answer(row)}"
 
 
 def format_notice(row: Row) -> str:

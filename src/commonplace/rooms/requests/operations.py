@@ -16,6 +16,7 @@ from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.requests import model, store
 from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
 from commonplace.rooms.requests.people import require_person
+from commonplace.rooms.requests.search import REQUEST_KIND
 from commonplace.rooms.webhooks import store as webhook_store
 from commonplace.store.database import Row
 from commonplace.waiting import WaitForEvents
@@ -83,6 +84,8 @@ async def open_request(call: Call, draft: model.RequestDraft, *, is_awaited: boo
     await store.insert_request(call.tx, request_id, call.own_session, draft, call.now, is_awaited=is_awaited)
     if draft.kind != "idle":
         await webhook_store.queue_request(call.tx, call.project, request_id, call.now)
+    if draft.source == "agent":
+        call.reindex(REQUEST_KIND, request_id)
     call.subject = f"{request_id} {draft.kind} {draft.title}"
     call.emit(REQUEST_OPENED, id=request_id, request_kind=draft.kind, agent=draft.agent, title=draft.title)
     return request_id
@@ -208,6 +211,7 @@ async def _record_answer(
         answered = await store.load_request(call.tx, call.project, row["id"])
         assert answered is not None  # noqa: S101 - it was updated just now
         await _tell_agent(call, answered)
+        call.reindex(REQUEST_KIND, row["id"])
 
 
 async def _tell_agent(call: Call, row: Row) -> None:

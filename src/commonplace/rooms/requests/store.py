@@ -70,6 +70,25 @@ async def load_request(tx: Tx, project: str, id: str) -> Row | None:
     )
 
 
+async def load_questions_of_agents(tx: Tx, project: str, ids: Sequence[str]) -> Sequence[Row]:
+    """Those of the requests that agents asked with memory_ask_person."""
+    return await tx.all(
+        f"select {_COLUMNS} from person_request where project = $1 and id = any($2) and source = 'agent'",
+        project,
+        list(ids),
+    )
+
+
+async def list_latest_answers(tx: Tx, project: str) -> Sequence[Row]:
+    """The ids and questions of what people answered last, the newest first."""
+    return await tx.all(
+        "select id, questions from person_request where project = $1 and source = 'agent' and state = 'answered'"
+        " order by changed_at desc, id limit $2",
+        project,
+        _MAX_LISTED,
+    )
+
+
 async def list_pending_questions(tx: Tx, project: str, agent: str) -> Sequence[Row]:
     """What this agent asked in any session: open, or answered but not yet read; the newest first."""
     return await tx.all(

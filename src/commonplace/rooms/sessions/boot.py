@@ -22,9 +22,11 @@ from commonplace.rooms.sessions.agent_identity import (
     suggest_identity,
 )
 from commonplace.rooms.sessions.boot_pack import PackPart
-from commonplace.rooms.sessions.handoff_store import list_open_handoffs
+from commonplace.rooms.sessions.handoff_items import list_unfinished_handoffs
 from commonplace.rooms.sessions.handoffs import find_fitting_handoff
+from commonplace.rooms.sessions.model import format_closing_call
 from commonplace.rooms.work import store as work
+from commonplace.rooms.work.model import HANDED_OVER, OPEN_STATUSES
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx, Work
 from commonplace.store.shared_reads import run_together
@@ -35,6 +37,7 @@ _NO_NOTES = "none"
 _MAX_OTHER_HANDOFFS = 5
 _MAX_HANDOFFS_READ = 50
 _MAX_SHOWN_TASK_CHARACTERS = 120
+_MAX_WORK_ITEMS = 5
 
 
 async def load_last_handoff_and_work(call: Call, start: StartingSession) -> StartingSession:
@@ -44,8 +47,9 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
         start = replace(start, handoff=unfinished, handoff_is_unfinished=True)
     if start.previous_start is None:
         return start
-    items = await work.list_work_items(call.tx, start.project, 0, 1, start.agent)
-    start = replace(start, work=items[0] if items else None)
+    items = await work.list_work_items(call.tx, start.project, 0, _MAX_WORK_ITEMS, start.agent)
+    open_titles = tuple(row["title"] for row in items if row["status"] in (*OPEN_STATUSES, HANDED_OVER))
+    start = replace(start, work=items[0] if items else None, open_titles=open_titles)
     if start.handoff is not None:
         return start
     handoffs = await recent_documents.list_documents_of_type(
@@ -56,11 +60,11 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
 
 async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
     """Render the handoff to continue in full, and of each other agent the last unfinished or else the last by title."""
-    own = _render_handoff(start, start.handoff, call.now) if start.handoff else {}
     rows = await recent_documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_HANDOFFS_READ
     )
-    open_rows = await list_open_handoffs(call.tx, start.project, call.now)
+    own = _render_handoff(start, start.handoff, rows, call.now) if start.handoff else {}
+    open_rows = await list_unfinished_handoffs(call.tx, start.project, call.now)
     resumed_by_id = {row["id"]: bool(row["is_resumed"]) for row in open_rows}
     latest: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row["id"] not in resumed_by_id):
@@ -73,7 +77,7 @@ async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
     return own | ({"others": others} if others else {})
 
 
-def _render_handoff(start: StartingSession, row: Row, now: int) -> dict[str, Any]:
+def _render_handoff(start: StartingSession, row: Row, newest: Sequence[Row], now: int) -> dict[str, Any]:
     fields = {
         "id": row["id"],
         "from": row["author"],
@@ -83,10 +87,20 @@ def _render_handoff(start: StartingSession, row: Row, now: int) -> dict[str, Any
     }
     optional = {
         "unfinished": start.handoff_is_unfinished,
+        "close_with": format_closing_call(row["id"]) if start.handoff_is_unfinished else "",
+        "since_then": _format_later_handoff(row, newest, now),
         "files": msgspec.json.decode(row["files"]),
         "warning": warn_of_instructions(row),
     }
     return fields | {name: value for name, value in optional.items() if value}
+
+
+def _format_later_handoff(row: Row, newest: Sequence[Row], now: int) -> str:
+    """One line about what the same agent has left since, which may be more than the handoff knows."""
+    for later in newest:
+        if later["author"] == row["author"] and later["created_at"] > row["created_at"]:
+            return f"{later['title']} ({later['id']}, {format_age(later['created_at'], now)})"
+    return ""
 
 
 def _render_handoff_title(row: Row, now: int, is_resumed: bool | None) -> dict[str, Any]:
@@ -135,7 +149,17 @@ async def gather_boot_parts(
         PackPart(
             "action_needed",
             5,
-            format_action_needed(agent, suggestion, {part.name: part.value for part in room_parts}),
+            " ".join(
+                filter(
+                    None,
+                    (
+                        format_earlier_session(start, call.now),
+                        format_action_needed(
+                            agent, suggestion, {part.name: part.value for part in room_parts}
+                        ),
+                    ),
+                )
+            ),
         ),
         PackPart("role", 6, "" if agent.role == request.role else agent.role),
         PackPart("active_agents", 40, render_active_agents(live_sessions, agent, call.now)),
@@ -209,6 +233,17 @@ def render_identity_suggestion(suggestion: IdentitySuggestion | None) -> dict[st
         return {}
     role = {"role": suggestion.role} if suggestion.role else {}
     return {"agent": suggestion.agent} | role | {"matched": suggestion.pattern}
+
+
+def format_earlier_session(start: StartingSession, now: int) -> str:
+    """Tell the agent that it continues a session that did not end, and what to do about its locks."""
+    if not start.earlier_sessions:
+        return ""
+    last_call = format_age(max(row["active_at"] for row in start.earlier_sessions), now)
+    return (
+        f"You continue your earlier session, which did not end (last call: {last_call}). `your_locks` are still yours"
+        " until they expire, but your calls renew only what you lock again (memory_lock_files)."
+    )
 
 
 def format_action_needed(

@@ -1,7 +1,8 @@
 """Fits the parts of the boot pack into the caller's token budget: lowest rank first, lists item by item.
 
 A token is estimated as four bytes of the encoded reply. Space for the `omitted` counts is reserved first, so the
-reply stays within the budget whatever the parts hold. The parts come from `boot.py`.
+reply stays within the budget whatever the parts hold. `omitted` counts entries; a text that was cut is marked where it
+stands. The calls that show what was left out (`see_omitted`) get some of the space. The parts come from `boot.py`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +20,22 @@ BYTES_PER_TOKEN = 4
 _OMITTED_FIELD_BYTES = len(',"omitted":{}')
 _TRUNCATED_FIELD_BYTES = len(',"truncated":true')
 _MIN_TEXT_CHARACTERS = 40
+_HINT_FIELD_BYTES = len(',"see_omitted":')
+_RESERVED_HINT_BYTES = 100
+_LARGER_BUDGET = "a larger token_budget"
+_CALL_BY_SECTION = {
+    "guidelines": "memory_guidelines(action='list')",
+    "messages": "memory_get_messages",
+    "backlog": "memory_list_backlog",
+    "filed_by_you": "memory_list_backlog",
+    "learnings": "memory_query",
+    "patterns": "memory_query",
+    "active_agents": "memory_get_active_work",
+    "signals": "memory_get_active_work",
+    "relevant_locks": "memory_get_locks",
+    "specs": "memory_list_specs",
+    "checklists": "memory_checklist(action='list')",
+}
 _SECTIONS_WITH_TEXTS = {
     "handoff",
     "backlog",
@@ -50,7 +67,7 @@ class PackPart:
     @property
     def max_omitted_items(self) -> int:
         if isinstance(self.value, dict):
-            return 1 + sum(len(items) for items in self.value.values() if isinstance(items, list))
+            return 1 + sum(_count_entries(items) for items in self.value.values())
         return self.omitted_items + (len(self.value) if isinstance(self.value, list) else 1)
 
     @property
@@ -101,15 +118,42 @@ def fit_boot_pack(
     )
     note_bytes = sum(part.omission_note_bytes for part in filled_parts)
     boot_pack = msgspec.structs.replace(boot_pack, quoted=QUOTED_TEXTS)
-    builder = _PackBuilder(
-        token_budget * BYTES_PER_TOKEN - _encoded_bytes(boot_pack) - _OMITTED_FIELD_BYTES - note_bytes
-    )
-    for part in filled_parts:
-        builder.add_part(part, 2)
-    for part in [part for part in filled_parts if part.name in builder.truncated]:
-        builder.refill_part(part)
+    max_bytes = token_budget * BYTES_PER_TOKEN - _encoded_bytes(boot_pack) - _OMITTED_FIELD_BYTES - note_bytes
+    builder = _fill_pack(filled_parts, max_bytes)
+    if builder.truncated:
+        builder = _fill_pack(filled_parts, max_bytes - _RESERVED_HINT_BYTES)
+        builder.remaining_bytes += _RESERVED_HINT_BYTES
     note = {} if _has_texts_of_others(builder.fields) else {"quoted": ""}
-    return msgspec.structs.replace(boot_pack, **builder.fields, **note, omitted=builder.omitted)
+    return msgspec.structs.replace(
+        boot_pack, **builder.fields, **note, omitted=builder.omitted, see_omitted=_format_hint(builder)
+    )
+
+
+def _fill_pack(parts: Sequence[PackPart], max_bytes: int) -> _PackBuilder:
+    builder = _PackBuilder(max_bytes)
+    for part in parts:
+        builder.add_part(part, 2)
+    for part in [part for part in parts if part.name in builder.truncated]:
+        builder.refill_part(part)
+    return builder
+
+
+def _format_hint(builder: _PackBuilder) -> str:
+    """The calls that show what was left out, as many as there is space for, in the order of `omitted`."""
+    handoff = builder.fields.get("handoff", {})
+    calls = [f"memory_get_by_id('{handoff['id']}')"] if handoff.get("truncated") and handoff.get("id") else []
+    calls += [_CALL_BY_SECTION.get(name, _LARGER_BUDGET) for name in builder.omitted]
+    hint = ""
+    for call in dict.fromkeys(calls):
+        longer = f"{hint}; {call}" if hint else call
+        if _HINT_FIELD_BYTES + _encoded_bytes(longer) <= builder.remaining_bytes:
+            hint = longer
+    return hint
+
+
+def _count_entries(value: Any) -> int:
+    """The number of entries in a list; names, such as those of files, are not entries."""
+    return sum(isinstance(item, dict) for item in value) if isinstance(value, list) else 0
 
 
 def _has_texts_of_others(fields: Mapping[str, Any]) -> bool:
@@ -129,13 +173,14 @@ def _encoded_bytes(value: Any) -> int:
 
 
 def _truncate_value(value: Any, max_bytes: int) -> tuple[Any, int]:
-    """Return as much of the value as fits, and the number of items left out."""
+    """Return as much of the value as fits, and the number of entries left out."""
     if isinstance(value, list):
         return _truncate_list(value, max_bytes)
     if isinstance(value, dict):
         return _truncate_object(value, max_bytes)
     if isinstance(value, str):
-        return _truncate_text(value, _encoded_bytes(value) - max_bytes), 1
+        shorter = _truncate_text(value, _encoded_bytes(value) - max_bytes)
+        return shorter, 0 if shorter else 1
     return None, 1
 
 
@@ -150,18 +195,23 @@ def _truncate_list(items: list[Any], max_bytes: int) -> tuple[list[Any], int]:
 
 
 def _truncate_object(fields: dict[str, Any], max_bytes: int) -> tuple[dict[str, Any] | None, int]:
-    """Drop the last items of lists first, then truncate the longest text."""
-    kept_fields, omitted_items = dict(fields), 0
+    """Drop the last items of lists first, then truncate the longest text; `truncated` marks what is not counted."""
+    kept_fields, omitted_entries = dict(fields), 0
     for name, items in fields.items():
         excess_bytes = _encoded_bytes(kept_fields) - max_bytes
-        if excess_bytes > 0 and isinstance(items, list):
-            kept_items, cut = _truncate_list(items, _encoded_bytes(items) - excess_bytes)
-            kept_fields[name], omitted_items = kept_items, omitted_items + cut
-            if not kept_items:
-                del kept_fields[name]
+        if excess_bytes <= 0 or not isinstance(items, list):
+            continue
+        if not _count_entries(items) and "truncated" not in kept_fields:
+            kept_fields["truncated"], excess_bytes = True, excess_bytes + _TRUNCATED_FIELD_BYTES
+        kept_items, _ = _truncate_list(items, _encoded_bytes(items) - excess_bytes)
+        omitted_entries += _count_entries(items) - _count_entries(kept_items)
+        kept_fields[name] = kept_items
+        if not kept_items:
+            del kept_fields[name]
     if _encoded_bytes(kept_fields) <= max_bytes:
-        return kept_fields, omitted_items
-    return _truncate_longest_text(kept_fields, max_bytes), omitted_items + 1
+        return kept_fields, omitted_entries
+    shorter = _truncate_longest_text(kept_fields, max_bytes)
+    return shorter, omitted_entries if shorter else 1 + sum(map(_count_entries, fields.values()))
 
 
 def _truncate_longest_text(fields: dict[str, Any], max_bytes: int) -> dict[str, Any] | None:

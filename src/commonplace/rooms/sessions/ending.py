@@ -24,12 +24,16 @@ from commonplace.rooms.work.waits import announce_departure
 _MAX_GENERATIONS = 5
 
 
-async def release_holdings(call: Call, session: AgentSession, handoff_id: str = "") -> list[str]:
-    """Close the work of a session that has ended, release its locks, and announce its end; return the released paths."""
-    await work.close_work_of_session(call.tx, session.project, session.id, call.now)
-    now = await call.tx.clock()
-    released = await locks.release_leases_of_session(call.tx, session.project, session.id, now)
-    await delete_waiters_of_session(call.tx, session.project, session.id)
+async def release_holdings(
+    call: Call, session: AgentSession, handoff_id: str = "", dormant: Sequence[AgentSession] = ()
+) -> list[str]:
+    """Close the work of a session that has ended, and of those that it continued, release their locks, and announce its
+    end; return the released paths."""
+    now, released = await call.tx.clock(), list[str]()
+    for each in (session, *dormant):
+        await work.close_work_of_session(call.tx, each.project, each.id, call.now)
+        released += await locks.release_leases_of_session(call.tx, each.project, each.id, now)
+        await delete_waiters_of_session(call.tx, each.project, each.id)
     await drop_wanted_notices(call.tx, session)
     live_since = call.now - SESSION_LIVE_MICROSECONDS
     await store.mark_agent_idle(call.tx, session, live_since, call.now)

@@ -75,13 +75,14 @@ async def _list_unread_boards(
     )
 
 
-async def continue_following(tx: Tx, session: AgentSession, now: int) -> None:
-    """Let a new session follow what earlier sessions of its agent followed, from where they have read."""
+async def continue_following(tx: Tx, session: AgentSession, now: int, dormant: Sequence[str] = ()) -> None:
+    """Let a new session follow what sessions of its agent that ended or are dormant followed, from where they have read."""
     await tx.queue(
         "insert into context_reader (project, blackboard, session_project, session, sequence, at)"
         " select reader.project, reader.blackboard, reader.session_project, cast($2 as text), max(reader.sequence),"
         " max(reader.at) from context_reader as reader join session on session.project = $1"
-        " and session.id = reader.session and session.agent = $3 and session.ended_at is not null"
+        " and session.id = reader.session and session.agent = $3"
+        " and (session.ended_at is not null or session.id = any($5))"
         " join context_session as board on board.project = $1 and board.id = reader.blackboard"
         "  and board.status = 'active'"
         " where reader.project = $1 and reader.session_project = $1 and reader.at > $4"
@@ -91,6 +92,7 @@ async def continue_following(tx: Tx, session: AgentSession, now: int) -> None:
         session.id,
         session.agent,
         now - _FOLLOWED_FOR,
+        list(dormant),
     )
 
 

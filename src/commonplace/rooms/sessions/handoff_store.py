@@ -40,7 +40,7 @@ async def find_automatic_handoff(tx: Tx, project: str, session: str) -> str:
 async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
     """List open handoffs whose document is active, newest first; `is_resumed` if their agent has worked since."""
     return await tx.all(
-        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, handoff.automatic, document.title,"
+        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, handoff.automatic, handoff.session, document.title,"
         " document.content, document.author, document.files, document.flags, document.created_at,"
         " exists (select 1 from session where session.project = $1 and session.agent = handoff.agent"
         "  and session.started_at > handoff.created_at) as is_resumed from handoff"
@@ -52,6 +52,35 @@ async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
         now,
         _MAX_OPEN_HANDOFFS,
     )
+
+
+async def list_items_of_sessions(tx: Tx, project: str, sessions: Sequence[str]) -> dict[str, set[str]]:
+    """The backlog items that each of these sessions worked on."""
+    items: dict[str, set[str]] = {}
+    for row in await tx.all(
+        "select session, item from work where project = $1 and session = any($2) and item <> ''",
+        project,
+        list(sessions),
+    ):
+        items.setdefault(row["session"], set()).add(row["item"])
+    return items
+
+
+async def load_closing_times(tx: Tx, project: str, items: Sequence[str]) -> dict[str, int]:
+    """When each of these backlog items was closed; those that are open are missing."""
+    rows = await tx.all(
+        "select id, completed_at from backlog where project = $1 and id = any($2) and closed = 1",
+        project,
+        list(items),
+    )
+    return {row["id"]: row["completed_at"] for row in rows}
+
+
+async def is_open_handoff(tx: Tx, project: str, document: str) -> bool:
+    row = await tx.one(
+        "select 1 as yes from handoff where project = $1 and id = $2 and status = 'open'", project, document
+    )
+    return row is not None
 
 
 async def is_handoff(tx: Tx, project: str, document: str) -> bool:

@@ -1,7 +1,7 @@
 """Unfinished handoffs: which one fits a starting session, and what an ending session opens and closes.
 
-A handoff with notes stays open until it is taken, replaced by a newer one of the same work, or its document is no
-longer active. A summary without notes, or with notes that nothing is open, is a finished handoff: it is shown only if
+A handoff with notes stays open until it is taken, replaced by a newer one of the same work, its backlog items are closed
+(`handoff_items.py`), or its document is no longer active. A summary without notes, or with notes that nothing is open, is a finished handoff: it is shown only if
 nothing unfinished fits.
 """
 
@@ -14,6 +14,8 @@ from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.sessions import handoff_store, store
+from commonplace.rooms.sessions.handoff_items import list_unfinished_handoffs
+from commonplace.rooms.sessions.model import OpenHandoff, format_closing_call
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
 from commonplace.shortening import shorten_line
 from commonplace.store import ids
@@ -40,7 +42,26 @@ async def find_fitting_handoff(call: Call, start: StartingSession) -> Row | None
 
     Those of other agents that are at work are theirs to continue.
     """
-    rows = await handoff_store.list_open_handoffs(call.tx, start.project, call.now)
+    return await _choose_fitting(
+        call, start, await list_unfinished_handoffs(call.tx, start.project, call.now)
+    )
+
+
+async def find_shown_handoff(call: Call, session: AgentSession) -> Row | None:
+    """The unfinished handoff that the session was given when it started, if it has not been closed since."""
+    rows = await list_unfinished_handoffs(call.tx, session.project, call.now)
+    if not rows:
+        return None
+    started = await store.load_start(call.tx, session)
+    start = StartingSession(
+        session.project, session.agent, session.id, started["task"], session.working_directory, None
+    )
+    return await _choose_fitting(
+        call, start, [row for row in rows if row["created_at"] <= started["started_at"]]
+    )
+
+
+async def _choose_fitting(call: Call, start: StartingSession, rows: Sequence[Row]) -> Row | None:
     if not rows:
         return None
     busy = await store.list_busy_names(call.tx, start.project, call.now - NAME_BUSY_MICROSECONDS)
@@ -97,6 +118,14 @@ async def _announce_handoff(call: Call, session: AgentSession, document: str, no
     await notify_project(call.tx, session.project, text, call.now, but=session.id)
 
 
+async def list_still_open(call: Call, shown: Row | None) -> list[OpenHandoff]:
+    """The handoff that the session was shown, if its end has not closed it, with the call that does."""
+    if shown is None or not await handoff_store.is_open_handoff(call.tx, call.project, shown["id"]):
+        return []
+    closing_call = f"{format_closing_call(shown['id'])} of your next session"
+    return [OpenHandoff(id=shown["id"], title=shown["title"], close_with=closing_call)]
+
+
 async def take_handoffs(call: Call, prefixes: Sequence[str]) -> list[str]:
     """Close these handoffs; each may be named by the start of its id. One that left nothing open can be named, too."""
     taken = [await _find_handoff(call, prefix) for prefix in prefixes]
@@ -110,7 +139,7 @@ async def _find_handoff(call: Call, prefix: str) -> str:
         matches = await ids.find_ids_by_prefix(call.tx, table, [call.project], prefix)
         if matches and (table == "handoff" or await handoff_store.is_handoff(call.tx, *matches[0])):
             return matches[0][1]
-    open_rows = await handoff_store.list_open_handoffs(call.tx, call.project, call.now)
+    open_rows = await list_unfinished_handoffs(call.tx, call.project, call.now)
     raise errors.NotFound(
         f"takes_handoff: there is no handoff '{prefix}' in {call.project}. The session goes on.",
         hint="Use ids that `handoff` in the reply of memory_start_session shows, or leave takes_handoff out.",

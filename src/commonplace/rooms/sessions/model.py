@@ -52,6 +52,8 @@ class BootPack(Reply, kw_only=True):
     """Open items that the agent filed and that others are to do."""
     asked_by_you: list[Any] = []
     """Questions of the agent to a person that have no answer yet."""
+    awaiting_reply: list[Any] = []
+    """Questions of the agent to other agents, of the last day, that nobody has answered."""
     you_waited_for: list[Any] = []
     """What the agent's last session was blocked on when it ended."""
     unread_posts: list[Any] = []
@@ -60,6 +62,8 @@ class BootPack(Reply, kw_only=True):
     patterns: list[Any] = []
     state_spec: Any = None
     active_agents: list[Any] = []
+    your_locks: list[Any] = []
+    """What an earlier session of the agent, which made no call since, has locked: memory_lock_files takes it over."""
     relevant_locks: list[Any] = []
     specs: list[Any] = []
     checklists: list[Any] = []
@@ -71,6 +75,19 @@ class BootPack(Reply, kw_only=True):
     worker: dict[str, Any] = {}
     action_needed: str = ""
     omitted: dict[str, int] = {}
+    """The number of entries that each section leaves out."""
+    see_omitted: str = ""
+    """The calls that show them."""
+
+
+class OpenHandoff(Reply):
+    id: str
+    title: str
+    close_with: str
+
+
+def format_closing_call(handoff: str) -> str:
+    return f"memory_end_session(takes_handoff=['{handoff}'])"
 
 
 class EndedSession(Reply):
@@ -79,6 +96,8 @@ class EndedSession(Reply):
     learning_id: str = ""
     released_locks: list[str] = []
     taken_handoffs: list[str] = []
+    open_handoffs: list[OpenHandoff] = []
+    """Unfinished handoffs that this session was given and did not close: the next session is given them again."""
     returned_to_backlog: list[ReleasedClaim] = []
     """Backlog items that were claimed and not completed: open again, and unassigned unless somebody had assigned
     them; the work on them is abandoned."""

@@ -13,11 +13,13 @@ from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
+from commonplace.dormant_sessions import list_dormant_sessions
 from commonplace.masking.session_ids import hash_session_id
 from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
+from commonplace.rooms.knowledge.boot import prepare_topic
 from commonplace.rooms.knowledge.drafts import (
     Draft,
     PreparedDraft,
@@ -33,9 +35,10 @@ from commonplace.rooms.requests.store import list_open_questions
 from commonplace.rooms.sessions import boot, handoffs, start_notices, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import fit_boot_pack
+from commonplace.rooms.sessions.earlier_sessions import continue_earlier_sessions
 from commonplace.rooms.sessions.ending import end_abandoned_sessions, end_subagents, release_holdings
 from commonplace.rooms.sessions.events import SESSION_STARTED
-from commonplace.rooms.sessions.followed_boards import continue_following, list_reading_calls
+from commonplace.rooms.sessions.followed_boards import list_reading_calls
 from commonplace.rooms.sessions.model import (
     DOCUMENT_LIFETIMES,
     UNKNOWN_AGENT,
@@ -57,9 +60,8 @@ from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS, seat_id
 from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
 from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
-from commonplace.search.engine import prepare_question
 from commonplace.shortening import shorten_text
-from commonplace.store.database import Tx
+from commonplace.store.database import Row, Tx
 
 _MAX_TITLE_CHARACTERS = 120
 
@@ -70,7 +72,7 @@ _MAX_TITLE_CHARACTERS = 120
     writes=True,
     session="own",
     example={"project": "shop", "claude_instance": "alice", "task_description": "cart totals"},
-    prepare=prepare_question("task_description"),
+    prepare=prepare_topic,
     verbatim=("api_key",),
 )
 async def start_session(
@@ -112,17 +114,25 @@ async def start_session(
     else:
         start = await _continue_session(call, session_id, request, agent, plan.continued)
     await acting.bind_windows(call.tx, call.caller, plan.windows, call.own_session, call.now)
-    live_sessions = await store.list_live_sessions(
-        call.tx, project, agent.name, call.now - SESSION_LIVE_MICROSECONDS, start.session
-    )
-    if plan.continued is None:
-        await start_notices.notify_session_start(call, agent, live_sessions)
     start = replace(start, token_budget=token_budget)
+    is_new = plan.continued is None
+    start, live_sessions = await _meet_live_sessions(call, start, request, agent, is_new=is_new)
     parts, outsiders = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
-    pack = BootPack(
-        project=project, agent=agent.name, session_id=session_id, already_started=plan.continued is not None
-    )
+    pack = BootPack(project=project, agent=agent.name, session_id=session_id, already_started=not is_new)
     return fit_boot_pack(pack, parts, token_budget, outsiders)
+
+
+async def _meet_live_sessions(
+    call: Call, start: StartingSession, request: SessionRequest, agent: ResolvedAgent, *, is_new: bool
+) -> tuple[StartingSession, Sequence[Row]]:
+    """Continue dormant sessions of the agent and notify the others; return the live ones that are left."""
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    rows = await store.list_live_sessions(call.tx, call.project, agent.name, since, start.session)
+    if is_new:
+        start = await continue_earlier_sessions(call, start, request, rows)
+        await start_notices.notify_session_start(call, agent, rows)
+    earlier = {row["id"] for row in start.earlier_sessions}
+    return start, [row for row in rows if row["id"] not in earlier]
 
 
 async def _resolve_name(call: Call, claude_instance: str) -> str:
@@ -184,9 +194,6 @@ async def _open_session(
     call.session, call.subject = session, agent.name
     if caller.has_role("agent"):
         await _enter_roster(call, request, agent)
-        if agent.previous_start is not None:
-            await continue_following(call.tx, session, call.now)
-            await store.move_answers(call.tx, session)
     call.emit(
         SESSION_STARTED,
         agent=agent.name,
@@ -334,8 +341,10 @@ async def end_session(
         raise errors.SessionNotFound
     files = files_modified or []
     prepared: _PreparedEnd = call.prepared
+    shown_handoff = await handoffs.find_shown_handoff(call, session)
     # Before the documents: whoever changes a backlog item locks it before the search index, too.
-    returned = await release_claims_of_session(call, session)
+    dormant = await list_dormant_sessions(call.tx, session, call.now)
+    returned = [item for each in (session, *dormant) for item in await release_claims_of_session(call, each)]
     ended_subagents = await end_subagents(call, session)
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
@@ -347,7 +356,7 @@ async def end_session(
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )
-    released = await release_holdings(call, session, handoff_id)
+    released = await release_holdings(call, session, handoff_id, dormant)
     call.subject = handoff_id
     return EndedSession(
         status="ended",
@@ -356,6 +365,7 @@ async def end_session(
         released_locks=released,
         returned_to_backlog=returned,
         taken_handoffs=taken,
+        open_handoffs=await handoffs.list_still_open(call, shown_handoff),
         unread=await count_unread_messages(call.tx, session.project, session.agent),
         unread_posts=await list_reading_calls(call.tx, session, call.now),
         open_questions=await list_open_questions(call.tx, session),

@@ -10,11 +10,11 @@ from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.operation import Reply, operation
+from commonplace.rooms.knowledge.boot import prepare_topic
 from commonplace.rooms.sessions import boot, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.boot_pack import BYTES_PER_TOKEN, fit_boot_pack
 from commonplace.rooms.sessions.model import BootPack, LongText, PathText, TokenBudget
-from commonplace.search.engine import prepare_question
 
 
 class BootPackPreview(Reply):
@@ -27,7 +27,7 @@ class BootPackPreview(Reply):
     "memory_preview_boot_pack",
     role="admin",
     session="optional",
-    prepare=prepare_question("task_description"),
+    prepare=prepare_topic,
     example={"project": "shop", "agent": "ann", "task_description": "VAT in the cart"},
 )
 async def preview_boot_pack(

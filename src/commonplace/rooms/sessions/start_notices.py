@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from commonplace import activity
 from commonplace.call import Call
+from commonplace.notice import NAMESAKE_PREFIX
 from commonplace.rooms.messages import sending
 from commonplace.rooms.messages import store as messages
 from commonplace.rooms.messages.events import MESSAGE_SENT
@@ -22,7 +23,7 @@ async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: 
     if namesakes:
         text = f"Another session started as '{agent.name}' in {call.project}."
         await activity.notify_sessions(
-            call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now
+            call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now, NAMESAKE_PREFIX
         )
     elif any(row["project_has_waits"] for row in live_sessions):
         await announce_arrival(call, agent.name)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from commonplace.access import ANONYMOUS
-from commonplace.activity import AgentSession, session_from_row
+from commonplace.activity import IS_AWAKE, AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
-from commonplace.notice import ANSWER_PREFIX
+from commonplace.notice import ANSWER_PREFIX, MAIL_PREFIX, NAMESAKE_PREFIX, POST_PREFIX
 from commonplace.quoting import IMPORTER
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
@@ -40,13 +40,18 @@ async def list_live_sessions(
 ) -> Sequence[Row]:
     """List live sessions of agents on the roster, this agent's own first, then the most recently active.
 
+    Those of this agent may be dormant.
+
     Each row tells with `project_has_waits` whether any work of the project is blocked, which saves a round trip.
     """
     return await tx.all(
-        "select session.id, session.agent, session.task, session.active_at, agent.status, agent.status_at,"
+        "select session.id, session.agent, session.key_id, session.working_directory, session.task, session.active_at,"
+        " exists (select 1 from checkout where checkout.project = $1 and checkout.session = session.id) as has_hooks,"
+        " agent.status, agent.status_at,"
         " agent.current_task, exists (select 1 from work where work.project = $1 and work.status = 'blocked')"
         " as project_has_waits from session join agent on agent.project = $1 and agent.name = session.agent"
         " where session.project = $1 and session.ended_at is null and session.active_at > $2 and session.id <> $5"
+        f" and (session.agent = $3 or {IS_AWAKE})"
         " order by case when session.agent = $3 then 0 else 1 end, session.active_at desc, session.id limit $4",
         project,
         since,
@@ -69,7 +74,7 @@ async def list_busy_names(tx: Tx, project: str, since: int) -> set[str]:
 async def is_name_busy(tx: Tx, project: str, name: str, since: int) -> bool:
     row = await tx.one(
         "select 1 as yes from session where project = $1 and agent = $2 and ended_at is null and active_at > $3"
-        " limit 1",
+        f" and {IS_AWAKE} limit 1",
         project,
         name,
         since,
@@ -182,6 +187,14 @@ async def remember_seat_name(tx: Tx, project: str, seat: str, name: str, now: in
 async def load_task(tx: Tx, session: AgentSession) -> str:
     row = await tx.one("select task from session where project = $1 and id = $2", session.project, session.id)
     return row["task"] if row else ""
+
+
+async def load_start(tx: Tx, session: AgentSession) -> Row:
+    """When the session started, and with which task."""
+    row = await tx.one(
+        "select task, started_at from session where project = $1 and id = $2", session.project, session.id
+    )
+    return row or {"task": "", "started_at": 0}
 
 
 async def load_spawner(tx: Tx, session: AgentSession) -> str:
@@ -322,7 +335,7 @@ async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: i
     await tx.queue(
         "update agent set status = 'idle', status_at = null, current_task = '', last_seen_at = $3 where project = $1 and name = $2"
         " and not exists (select 1 from session where session.project = $1 and session.agent = $2"
-        " and session.ended_at is null and session.active_at > $4)",
+        f" and session.ended_at is null and session.active_at > $4 and {IS_AWAKE})",
         session.project,
         session.agent,
         now,
@@ -353,3 +366,23 @@ async def move_answers(tx: Tx, session: AgentSession) -> None:
         *values,
     )
     await tx.queue(f"delete from notice where {unread}", *values)
+
+
+async def move_notices(tx: Tx, session: AgentSession, dormant: Sequence[str]) -> None:
+    """Give the session that starts what these were not told, without mail and posts, which its boot pack shows."""
+    unread = (
+        "project = $1 and session = any($3) and substr(id, 1, $4) <> $5 and substr(id, 1, $6) <> $7"
+        " and substr(id, 1, $8) <> $9"
+    )
+    prefixes = (MAIL_PREFIX, POST_PREFIX, NAMESAKE_PREFIX)
+    lengths = [value for prefix in prefixes for value in (len(prefix), prefix)]
+    await tx.queue(
+        "insert into notice (project, session, at, id, text)"
+        f" select project, cast($2 as text), max(at), id, max(text) from notice where {unread} group by project, id",
+        *(session.project, session.id, list(dormant), *lengths),
+    )
+    await tx.queue(
+        "delete from notice where project = $1 and session = any($2) and substr(id, 1, $3) <> $4"
+        " and substr(id, 1, $5) <> $6 and substr(id, 1, $7) <> $8",
+        *(session.project, list(dormant), *lengths),
+    )

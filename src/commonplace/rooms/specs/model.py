@@ -41,6 +41,8 @@ class DefinedSpec(Reply):
     """The agents that were told of this version: who read an earlier one, or all for a new major version."""
     read_before: dict[str, str] = {}
     """The live agents that have read an earlier version, and which."""
+    changes: str = ""
+    """The fields that changed since the previous version, how many lines did, and what the new ones are about."""
     message: str = ""
 
 
@@ -52,16 +54,22 @@ class Spec(Reply):
     owner: str
     spec_type: str
     content: str
+    """Empty if only the changes were asked for."""
     author: str
     created: str
     age: str
     latest_version: str = ""
     to_change: str = ""
     """How somebody who is not its owner gets it changed."""
+    readers: dict[str, str] = {}
+    """Shown to its owner: the version that each agent opened last."""
     you_read: str = ""
     """The earlier version that this agent read last."""
+    since: str = ""
+    """The version from which the changes were asked for."""
     changes: str = ""
-    """The lines that were removed (-) and added (+) since that version, or that most of the text is new."""
+    """The fields that changed since that version, then the lines that were removed (-) and added (+), or that most of
+    the text is new."""
     tags: list[str] = []
     json_schema: dict[str, Any] = {}
 
@@ -164,13 +172,29 @@ def choose_version(current: str | None, requested: str | None) -> str:
     return requested
 
 
-def explain_default_version(version: str, notified: Sequence[str]) -> str:
-    major = int(version.partition(".")[0])
+def explain_version(
+    previous: str, version: str, requested: str | None, notified: Sequence[str], *, is_breaking: bool
+) -> str:
+    """Say how to announce a breaking change, if the author chose no version or removed or changed fields."""
+    if not previous or is_new_major(previous, version) or (requested is not None and not is_breaking):
+        return ""
+    major = parse_version(version).major
+    published = f"Published as {'a patch' if requested is None else version}"
     readers = "its readers in `notified` were told" if notified else "nobody active had read it"
+    condition = "It removes or changes fields: if that breaks" if is_breaking else "If it breaks"
     return (
-        f"Published as a patch; {readers}. If it breaks what they wrote, publish it again with"
-        f" version='{major + 1}.0.0', which is announced to the whole project as breaking."
+        f"{published}; {readers}. {condition} what they wrote, publish it again with version='{major + 1}.0.0', which"
+        " is announced to the whole project as breaking."
     )
+
+
+def split_version_range(version: str | None) -> tuple[str | None, str | None]:
+    """`1.0.0..2.0.0` asks for the changes between two versions: return the first, empty for the one that the agent
+    read last, and the second, None for the latest. A plain version has no first."""
+    if version is None or ".." not in version:
+        return None, version
+    first, _, second = version.partition("..")
+    return first, second or None
 
 
 def is_new_major(previous: str, version: str) -> bool:

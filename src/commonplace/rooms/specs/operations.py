@@ -10,8 +10,11 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import alias, operation
 from commonplace.rooms.specs import model, ownership, readers, schemas, store
-from commonplace.rooms.specs.changes import render_spec_changes
+from commonplace.rooms.specs.changes import REWRITTEN, render_only_changes, render_spec_changes
+from commonplace.rooms.specs.drafts import SpecComparison, compare_versions, prepare_spec
 from commonplace.rooms.specs.events import SPEC_CHANGED
+from commonplace.rooms.specs.field_changes import FieldChanges
+from commonplace.rooms.specs.fields import NO_SCHEMA
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
 from commonplace.rooms.specs.search import SPEC_KIND
 from commonplace.store.counters import lock_project
@@ -19,6 +22,7 @@ from commonplace.store.database import Row
 from commonplace.suggestions import find_close_name
 
 _MAX_NAMES_COMPARED = 500
+_SCHEMA_KEPT = "json_schema is that of the version before: pass it if it changed."
 _NOT_PUBLISHED = (
     "Nobody has published it yet: you are told when somebody does; if it is yours to write: memory_define_spec."
     " memory_list_specs has those that exist; to show that you wait, call memory_update_work(status='blocked',"
@@ -27,7 +31,10 @@ _NOT_PUBLISHED = (
 
 
 @operation(
-    "memory_define_spec", writes=True, example={"name": "cart-api", "content": "GET /cart -> {items[]}"}
+    "memory_define_spec",
+    writes=True,
+    prepare=prepare_spec,
+    example={"name": "cart-api", "content": "GET /cart -> {items[]}"},
 )
 async def define_spec(
     call: Call,
@@ -44,7 +51,6 @@ async def define_spec(
     """Publish, write, update, change, bump, version or share the API contract: define, agree on, document
     interface, endpoint, service, data format, type definition, JSON schema (OpenAPI) others code against;
     semver (2.0.0; default next patch). Only owner or admin changes it."""
-    model.require_content_size(content)
     schema = schemas.require_valid_schema(json_schema) if json_schema is not None else None
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
     await lock_project(call.tx, call.project, "spec")
@@ -60,24 +66,38 @@ async def define_spec(
     stored_schema = schema or latest.get("json_schema", "{}")
     await store.insert_version(call.tx, spec, call.agent, content, stored_schema, stored_tags, call.now)
     text = {"content": content, "json_schema": stored_schema}
-    told = await readers.announce_spec(call, spec, previous["version"] if previous else "", latest, text)
+    comparison: SpecComparison | None = call.prepared
+    if previous and (comparison is None or comparison.previous != previous["version"]):
+        comparison = compare_versions(latest, previous["version"], text)
+    if not previous or comparison is None:
+        comparison = SpecComparison("")
+    told = await readers.announce_spec(call, spec, comparison.previous, comparison.summary, text)
     await readers.record_reader(call, spec, spec)
     call.reindex(SPEC_KIND, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
     call.subject = f"{name} {new_version}"
+    defined = _build_defined(spec, comparison.previous, version, told, comparison.fields)
+    defined.changes = comparison.summary
+    if schema is None and latest.get("json_schema", NO_SCHEMA) != NO_SCHEMA:
+        defined.message = f"{defined.message} {_SCHEMA_KEPT}".strip()
+    return defined
+
+
+def _build_defined(
+    spec: Row, previous: str, requested: str | None, told: readers.SpecAnnouncement, fields: FieldChanges
+) -> DefinedSpec:
+    version, is_breaking = spec["version"], bool(fields.breaking)
     return DefinedSpec(
         status="updated" if previous else "created",
         id=spec["id"],
-        spec_name=name,
-        version=new_version,
-        owner=new_owner,
-        previous_version=previous["version"] if previous else "",
-        breaking=bool(previous and model.is_new_major(previous["version"], new_version)),
+        spec_name=spec["name"],
+        version=version,
+        owner=spec["owner"],
+        previous_version=previous,
+        breaking=bool(previous and model.is_new_major(previous, version)),
         notified=told.agents,
         read_before=told.read_before,
-        message=model.explain_default_version(new_version, told.agents)
-        if previous and version is None
-        else "",
+        message=model.explain_version(previous, version, requested, told.agents, is_breaking=is_breaking),
     )
 
 
@@ -99,35 +119,52 @@ async def get_spec(
     project: str | None = None,
 ) -> Spec:
     """Read (check, fetch) API contract: what current spec of interface, endpoint (parameters, request,
-    response), object, payload shape, schema says, latest or given version."""
+    response), object, payload shape, schema says, latest or given version; 1.0.0..2.0.0: changes only."""
     spec = await store.load_spec(call.tx, call.project, name)
     if spec is None and project is None:
         spec = await store.load_spec(call.tx, SHARED, name)
     if spec is None:
         raise await _spec_not_found(call, name)
-    row = (
-        await store.load_latest_version(call.tx, spec)
-        if version is None
-        else await store.load_version(call.tx, spec, version)
-    )
+    since, wanted = model.split_version_range(version)
+    row = await _load_wanted_version(call, spec, wanted)
+    last_read = await readers.record_reader(call, spec, row)
+    if since is None or not (since or last_read):
+        return await _show_spec(call, spec, row, last_read)
+    old = await _load_wanted_version(call, spec, since or (last_read or {})["version"])
+    return _show_changes(Spec.from_row(spec, row, call.now), old, row)
+
+
+async def _load_wanted_version(call: Call, spec: Row, version: str | None) -> Row:
+    if version is None:
+        return await store.load_latest_version(call.tx, spec)
+    row = await store.load_version(call.tx, spec, version)
     if row is None:
         raise errors.NotFound(
-            f"'{name}' has no version {version}.",
+            f"'{spec['name']}' has no version {version}.",
             hint="Omit version for the latest, or list all with memory_list_specs(include_versions=true).",
             latest=spec["version"],
         )
-    last_read = await readers.record_reader(call, spec, row)
+    return row
+
+
+async def _show_spec(call: Call, spec: Row, row: Row, last_read: Row | None) -> Spec:
     reply = Spec.from_row(spec, row, call.now)
     reply.to_change = await ownership.describe_change(call, spec)
+    if spec["owner"] == call.agent:
+        reply.readers = await readers.list_read_versions(call, spec)
     if last_read and last_read["n"] < row["n"]:
-        await _add_changes(call, reply, spec, row, last_read["version"])
+        old = await store.load_version(call.tx, spec, last_read["version"])
+        if old:
+            reply.you_read, reply.changes = old["version"], render_spec_changes(old, row, spec["name"])
     return reply
 
 
-async def _add_changes(call: Call, reply: Spec, spec: Row, row: Row, read_version: str) -> None:
-    old = await store.load_version(call.tx, spec, read_version)
-    if old:
-        reply.you_read, reply.changes = read_version, render_spec_changes(old, row)
+def _show_changes(reply: Spec, old: Row, row: Row) -> Spec:
+    """Only what changed, unless that is most of the text."""
+    reply.since, reply.changes = old["version"], render_only_changes(old, row, reply.spec_name)
+    if REWRITTEN not in reply.changes.splitlines()[:2]:
+        reply.content, reply.json_schema, reply.tags = "", {}, []
+    return reply
 
 
 @operation("memory_list_specs", role="readonly", example={})

@@ -41,6 +41,15 @@ async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
     return last_read
 
 
+async def list_read_versions(call: Call, spec: Row) -> dict[str, str]:
+    """The version that each other agent of the project opened last."""
+    versions: dict[str, str] = {}
+    for row in await store.list_readers(call.tx, spec, spec["n"] + 1):
+        if row["session_project"] == spec["project"] and row["agent"] != call.agent:
+            versions.setdefault(row["agent"], row["version"])
+    return versions
+
+
 @dataclass(frozen=True, slots=True)
 class SpecAnnouncement:
     """The agents that were told of a version, and which earlier one each of the live ones has read."""
@@ -49,10 +58,10 @@ class SpecAnnouncement:
     read_before: dict[str, str]
 
 
-async def announce_spec(call: Call, spec: Row, previous: str, latest: Row, text: Row) -> SpecAnnouncement:
+async def announce_spec(call: Call, spec: Row, previous: str, summary: str, text: Row) -> SpecAnnouncement:
     """End the waits for this spec and tell live sessions of its version, and what changed since the one they read.
 
-    `latest` is the previous version, empty for a new spec; `text` has content and schema of the new one.
+    `summary` says what changed since the previous version; `text` has content and schema of the new one.
 
     Readers of an earlier version are told of every version. A new spec and a new major version are told to the whole
     project, because others may rely on the spec without having read it.
@@ -61,22 +70,39 @@ async def announce_spec(call: Call, spec: Row, previous: str, latest: Row, text:
     unblocked = await end_waits(call, call.project, {spec["name"]: cause})
     # By agent: one that started anew relies on what it read before. The latest reading is the first.
     versions: dict[tuple[str, str], str] = {}
-    for row in await store.list_readers(call.tx, spec) if previous else []:
+    for row in await store.list_readers(call.tx, spec, spec["n"]) if previous else []:
         versions.setdefault((row["session_project"], row["agent"]), row["version"])
-    changes = {previous: summarize_spec_changes(latest, text)} if previous else {}
-    news = (
-        ""
-        if previous and not model.is_new_major(previous, spec["version"])
-        else _format_news(call, spec, previous, changes.get(previous, ""))
-    )
-    for version in sorted(set(versions.values()) - {previous})[:_MAX_VERSIONS_COMPARED]:
-        if old := await store.load_version(call.tx, spec, version):
-            changes[version] = summarize_spec_changes(old, text)
+    others = sorted(set(versions.values()) - {previous})[:_MAX_VERSIONS_COMPARED]
+    changes = _SpecChanges(call, spec, text, {previous, *others}, {previous: summary})
+    news = ""
+    if not previous or model.is_new_major(previous, spec["version"]):
+        news = _format_news(call, spec, previous, summary)
     projects = {project for project, _ in versions} | ({call.project} if news else set())
     told = dict.fromkeys(unblocked, "")
     for project in sorted(projects):
         told |= await _notify_project(call, spec, project, versions, news, changes, unblocked)
     return SpecAnnouncement(sorted(told), {agent: told[agent] for agent in sorted(told) if told[agent]})
+
+
+@dataclass(frozen=True, slots=True)
+class _SpecChanges:
+    """What changed since each earlier version, compared when somebody is to be told: that takes longer than the rest."""
+
+    call: Call
+    spec: Row
+    text: Row
+    versions: Collection[str]
+    """Those that are compared at all."""
+    described: dict[str, str]
+
+    async def describe(self, version: str) -> str:
+        """Empty for a version that is not compared."""
+        if version not in self.versions:
+            return ""
+        if version not in self.described:
+            old = await store.load_version(self.call.tx, self.spec, version)
+            self.described[version] = summarize_spec_changes(old, self.text) if old else ""
+        return self.described[version]
 
 
 def _format_news(call: Call, spec: Row, previous: str, changes: str) -> str:
@@ -93,7 +119,7 @@ async def _notify_project(
     project: str,
     versions: Mapping[tuple[str, str], str],
     news: str,
-    changes: Mapping[str, str],
+    changes: _SpecChanges,
     but: Collection[str],
 ) -> dict[str, str]:
     """Tell this project's live sessions, except those of agents in `but`; return the agents, and what each had read."""
@@ -105,10 +131,11 @@ async def _notify_project(
         text = news if project == call.project else ""
         if read:
             breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""
-            lines = f": {changes[read]}" if read in changes else ""
+            summary = await changes.describe(read)
+            lines = f": {summary}" if summary else ""
             text = (
                 f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}){lines}."
-                " memory_get_spec shows what changed."
+                f" memory_get_spec has it, with version='{read}..' only what changed."
             )
         if read:
             agents[row["agent"]] = read
@@ -132,8 +159,13 @@ async def list_spec_updates(call: Call, start: StartingSession) -> list[dict[str
             "interface": row["name"],
             "version": row["version"],
             "you_read": row["read_version"],
+            "changes": summarize_spec_changes(_take_read_version(row), row),
             "owner": row["owner"],
             "age": format_age(row["updated_at"], call.now),
         }
         for row in rows
     ]
+
+
+def _take_read_version(row: Row) -> Row:
+    return {"content": row["read_content"], "json_schema": row["read_schema"]}

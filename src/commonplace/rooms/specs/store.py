@@ -146,12 +146,12 @@ async def upsert_reader(tx: Tx, spec: Row, reader: SpecReader, now: int) -> None
     )
 
 
-async def list_readers(tx: Tx, spec: Row) -> Sequence[Row]:
-    """List who read an earlier version of the spec, the latest first."""
+async def list_readers(tx: Tx, spec: Row, before: int) -> Sequence[Row]:
+    """List who read a version of the spec before this number, the latest first."""
     return await tx.all(
         "select session_project, agent, version from spec_reader where project = $1 and name = $2 and n < $3"
         " order by at desc, session limit $4",
-        *(spec["project"], spec["name"], spec["n"], _MAX_READERS),
+        *(spec["project"], spec["name"], before, _MAX_READERS),
     )
 
 
@@ -160,7 +160,9 @@ async def list_changed_since_read(
 ) -> Sequence[Row]:
     """List specs whose latest version the agent has neither read nor written, though it read an earlier one."""
     return await tx.all(
-        "select spec.id, spec.name, spec.version, spec.owner, spec.updated_at, read_version.version as read_version"
+        "select spec.id, spec.name, spec.version, spec.owner, spec.updated_at, latest.content, latest.json_schema,"
+        " read_version.version as read_version, read_version.content as read_content,"
+        " read_version.json_schema as read_schema"
         " from (select project, name, max(n) as n from spec_reader"
         "  where project = any($1) and session_project = $2 and agent = $3 group by project, name) as latest_read"
         " join spec on spec.project = latest_read.project and spec.name = latest_read.name and spec.n > latest_read.n"

@@ -21,6 +21,23 @@ async def find_work_of_item(tx: Tx, session: AgentSession, item: str) -> Row | N
     )
 
 
+async def list_open_needs(tx: Tx, project: str, works: Sequence[Row]) -> Sequence[Row]:
+    """List what the backlog items of this work still depend on: those that were claimed for it, and those of its agent
+    that have its title."""
+    return await tx.all(
+        "select backlog.id as item, backlog.title, backlog.assigned_to, needed.id as needs, needed.title as needs_title"
+        " from backlog join backlog_need on backlog_need.project = backlog.project and backlog_need.item = backlog.id"
+        " join backlog as needed on needed.project = backlog_need.project and needed.id = backlog_need.needs"
+        " where backlog.project = $1 and backlog.closed = 0 and needed.closed = 0"
+        " and (backlog.id = any($2) or backlog.assigned_to = any($3) and backlog.title = any($4))"
+        " order by backlog.id, needed.id limit 100",
+        project,
+        [row["item"] for row in works],
+        [row["agent"] for row in works],
+        [row["title"] for row in works],
+    )
+
+
 async def is_item_open(tx: Tx, project: str, item: str, agent: str) -> bool:
     """Does the agent still have this backlog item to do?"""
     row = await tx.one(
@@ -95,16 +112,24 @@ async def unblock_work_of_item(tx: Tx, projects: Sequence[str], item: str, now: 
     )
 
 
-async def names_other_item(tx: Tx, project: str, title: str, item: str) -> bool:
-    """Is this the title of an open backlog item, or does it contain its id, other than this item?"""
-    row = await tx.one(
-        "select 1 as yes from backlog where project = $1 and closed = 0 and id <> $3"
-        " and (lower(title) = lower($2) or replace($2, id, '') <> $2) limit 1",
+async def list_blocked_work_of_item(tx: Tx, project: str, item: str) -> Sequence[Row]:
+    """The blocked work on a backlog item in sessions that have not ended, the newest first."""
+    return await tx.all(
+        "select work.agent, work.session, work.blocked_by, work.blocked_reason, work.waiting_for from work"
+        " join session on session.project = $1 and session.id = work.session and session.ended_at is null"
+        " where work.project = $1 and work.item = $2 and work.status = 'blocked'"
+        " order by work.updated_at desc, work.id limit 20",
         project,
-        title,
         item,
     )
-    return row is not None
+
+
+async def load_item_titles(tx: Tx, project: str, items: Sequence[str]) -> dict[str, str]:
+    """The titles of these backlog items of the project, by id."""
+    rows = await tx.all(
+        "select id, title from backlog where project = $1 and id = any($2)", project, list(items)
+    )
+    return {row["id"]: row["title"] for row in rows}
 
 
 async def close_work_of_item(
@@ -112,12 +137,13 @@ async def close_work_of_item(
 ) -> None:
     """Close open work of these agents on a backlog item: by its link, its title, or its id in the title.
 
+    Work that ended as abandoned when its agent lost the item is completed, too, if that agent has done it after all.
     An agent whose current task it was goes on to the next one, or has none.
     """
     closed = await tx.all(
         "update work set status = $6, updated_at = $7 where project = any($1) and agent = any($2)"
-        " and status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)"
-        " returning project, agent, title",
+        " and (status = any($5) and (item = $4 or lower(title) = lower($3) or replace(title, $4, '') <> title)"
+        " or $6 = 'completed' and status = 'abandoned' and item = $4) returning project, agent, title",
         list(projects),
         list(agents),
         title,

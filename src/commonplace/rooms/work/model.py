@@ -22,6 +22,7 @@ HANDED_OVER = "handed over"
 EDITS_TITLE = "Edits"
 """The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
+_TITLE_WORD = re.compile(r"\w+")
 _ENDING = re.compile(r"(?<=\w{4})(?:ing|ed|er)$")
 MAX_OVERLAPS = 50
 
@@ -60,8 +61,8 @@ class WorkUpdate(Reply):
     id: str
     first_report: bool = False
     """The session reports on this work for the first time; later reports name it by the same title."""
-    was_titled: str = ""
-    """The title until now of the work that the report was taken to be about."""
+    title: str = ""
+    """The title of the work, if the report named it in other words; it stays."""
     item: str = ""
     """The backlog item that the work belongs to."""
     overlaps: list[FileOverlap] = []
@@ -196,19 +197,41 @@ class WorkChange:
         )
 
 
-def choose_reported_work(rows: Sequence[Row], title: str) -> Row | None:
-    """Choose the work that a report under a new title is about, from what the session works on, the newest first.
+@dataclass(frozen=True, slots=True)
+class ReportedWork:
+    """The stored work that a report is about, or none if it begins with the report; then what its agent should know."""
 
-    A session with one open claim works on that. Other work is meant if the titles have a subject in common. Work that
-    is closed keeps its title: the report begins new work.
+    row: Row | None
+    message: str = ""
+
+
+def normalize_title(title: str) -> str:
+    """The words of a title: case, spaces and punctuation do not make another one."""
+    return " ".join(_TITLE_WORD.findall(title.casefold())) or title
+
+
+def choose_reported_work(rows: Sequence[Row], titles_by_item: Mapping[str, str], title: str) -> Row | None:
+    """Choose the work of the session that a report names: by its title or that of its backlog item, or by one of their ids
+    in the title. Any other title is that of other work.
+
+    `rows` are what the session works or worked on, the newest first; what is open comes before what is closed.
     """
-    open_rows = [row for row in rows if row["status"] in OPEN_STATUSES]
-    claimed = [row for row in open_rows if row["item"]]
-    if len(claimed) == 1:
-        return claimed[0]
-    if len(open_rows) != 1 or not list_topic_words(title) & list_topic_words(open_rows[0]["title"]):
-        return None
-    return open_rows[0]
+    wanted = normalize_title(title)
+    for row in sorted(rows, key=lambda row: row["status"] not in OPEN_STATUSES):
+        names = (row["title"], titles_by_item.get(row["item"], row["title"]))
+        has_title = any(normalize_title(name) == wanted for name in names)
+        if has_title or row["id"] in title or (row["item"] and row["item"] in title):
+            return row
+    return None
+
+
+def explain_separate_work(rows: Sequence[Row]) -> str:
+    """Tell who begins work beside its only claim how a report on that claim is titled."""
+    claimed = [row for row in rows if row["item"] and row["status"] in OPEN_STATUSES]
+    if len(claimed) != 1:
+        return ""
+    (claim,) = claimed
+    return f"Separate from your claim {claim['item']}: a report on that has the title '{claim['title']}'."
 
 
 def choose_work_of_claim(rows: Sequence[Row], item: str, title: str) -> Row | None:

@@ -9,6 +9,7 @@ from commonplace import activity
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import HOUR
+from commonplace.dormant_sessions import list_dormant_sessions
 from commonplace.operation import operation
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
@@ -23,6 +24,7 @@ from commonplace.rooms.work.model import (
     OVERLAP_HOURS,
     ActiveWork,
     FileOverlap,
+    ReportedWork,
     ShortNote,
     SignalName,
     SignalNames,
@@ -35,6 +37,7 @@ from commonplace.rooms.work.model import (
     WorkTitle,
     WorkUpdate,
     choose_reported_work,
+    explain_separate_work,
     find_overlaps,
 )
 from commonplace.rooms.work.resources import list_active_work
@@ -71,15 +74,17 @@ async def update_work(
     touched = _canonical_paths(session, files_touched or [])
     if token is not None:
         await require_current_tokens(call, token, touched)
-    change = WorkChange(title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
-    before = await _find_reported_work(call, title)
+    reported = await _find_reported_work(call, title)
+    before = reported.row
+    work_title = before["title"] if before else title
+    change = WorkChange(work_title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
     columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     if title != EDITS_TITLE:
         await store.show_current_work(call.tx, session, call.now)
     call.reindex(WORK_KIND, work_id, project=session.project)
-    call.subject = f"{status}: {title}"
-    call.emit(WORK_UPDATED, title=title, status=status, files=touched)
+    call.subject = f"{status}: {work_title}"
+    call.emit(WORK_UPDATED, title=work_title, status=status, files=touched)
     signal_names = list(dict.fromkeys(signals or []))
     sent_before = await _list_earlier_signals(call, waiting_for_signal)
     wait = WaitAnnouncement()
@@ -91,24 +96,22 @@ async def update_work(
         status="updated",
         id=work_id,
         first_report=before is None,
-        was_titled=before["title"] if before and before["title"] != title else "",
+        title=work_title if work_title != title else "",
         item=before["item"] if before else "",
         overlaps=await _record_files_and_find_overlaps(call, touched),
         signals_broadcast=signal_names,
         unblocked=await _send_signals(call, signal_names, signal_details),
         notified=list(wait.notified),
         sent_before=sent_before,
-        message=wait.message or await _remind_of_item(call, before, title, status),
+        message=wait.message or reported.message or await _remind_of_item(call, before, status),
     )
 
 
-async def _remind_of_item(call: Call, before: Row | None, title: str, status: WorkStatus) -> str:
-    """Name the backlog item that the report was taken to be about. A report does not close it: its agent is told how."""
-    if before is None or not before["item"]:
+async def _remind_of_item(call: Call, before: Row | None, status: WorkStatus) -> str:
+    """A report does not close the backlog item of the work: its agent is told how."""
+    if before is None or not before["item"] or status in OPEN_STATUSES:
         return ""
     item, session = before["item"], call.own_session
-    if status in OPEN_STATUSES:
-        return f"Taken as a report on {item}, your only open claim." if before["title"] != title else ""
     if not await item_store.is_item_open(call.tx, session.project, item, session.agent):
         return ""
     close = f"memory_complete_backlog_item(item_id='{item}')"
@@ -132,18 +135,19 @@ async def get_active_work(
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 
-async def _find_reported_work(call: Call, title: str) -> Row | None:
-    """Find the work that a report is about: of this title, else the session's only claim or a piece of the same task."""
+async def _find_reported_work(call: Call, title: str) -> ReportedWork:
+    """Find the work of the session that a report is about, if it has begun."""
     session = call.own_session
-    before = await store.find_work_item(call.tx, session, title)
-    if before is not None or title == EDITS_TITLE:
-        return before
-    work = choose_reported_work(await store.list_work_of_session(call.tx, session), title)
-    if work is None or await item_store.names_other_item(call.tx, session.project, title, work["item"]):
-        return None
-    before = await store.find_work_item(call.tx, session, work["title"])
-    await store.rename_work_item(call.tx, session.project, work["id"], title)
-    return before
+    row = await store.find_work_item(call.tx, session, title)
+    if row is not None or title == EDITS_TITLE:
+        return ReportedWork(row)
+    rows = await store.list_work_of_session(call.tx, session)
+    items = sorted({work["item"] for work in rows if work["item"]})
+    titles = await item_store.load_item_titles(call.tx, session.project, items) if items else {}
+    chosen = choose_reported_work(rows, titles, title)
+    if chosen is None:
+        return ReportedWork(None, explain_separate_work(rows))
+    return ReportedWork(await store.find_work_item(call.tx, session, chosen["title"]))
 
 
 def _canonical_paths(session: activity.AgentSession, files: Sequence[str]) -> list[str]:
@@ -168,6 +172,9 @@ async def _find_files_locked_by_others(
     requests = [LockRequest.from_path(path, "exclusive", ignore_case) for path in touched]
     leases = await list_candidate_leases(call.tx, call.project, requests, ignore_case)
     others = [lease for lease in leases if lease.session != call.own_session.id and lease.region is None]
+    if any(lease.agent == call.agent for lease in others):
+        dormant = {earlier.id for earlier in await list_dormant_sessions(call.tx, call.own_session, call.now)}
+        others = [lease for lease in others if lease.session not in dormant]
     if not others:
         return []
     moment = LeaseMoment(await call.tx.clock(), call.now)

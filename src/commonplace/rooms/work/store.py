@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
+from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.clock import DAY
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES
@@ -94,10 +94,6 @@ async def list_work_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
     )
 
 
-async def rename_work_item(tx: Tx, project: str, work_id: str, title: str) -> None:
-    await tx.queue("update work set title = $3 where project = $1 and id = $2", project, work_id, title)
-
-
 async def show_current_work(tx: Tx, session: AgentSession, now: int) -> None:
     """Let the agent's current task be the newest open work of its live sessions, or nothing when all is closed.
 
@@ -126,7 +122,8 @@ async def withdraw_wait_notices(tx: Tx, project: str, work_ids: Sequence[str]) -
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
     """Hand over what is open when its session ends; also the work of claims that this end gave back.
 
-    What it was blocked on stays, for the next session of its agent. Edits that hooks report are no task: they are done.
+    What it was blocked on stays, for the next session of its agent. Edits that hooks report are no task: they are done,
+    and so is the work on a backlog item that is done.
     """
     await tx.queue(
         "delete from notice where project = $1 and id in"
@@ -136,7 +133,8 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
         WAIT_NOTICE_PREFIX,
     )
     await tx.queue(
-        "update work set status = case when title = $5 then 'completed' else $6 end, updated_at = $3"
+        "update work set status = case when title = $5 or exists (select 1 from backlog where backlog.project = $1"
+        "  and backlog.id = work.item and backlog.status = 'done') then 'completed' else $6 end, updated_at = $3"
         " where project = $1 and session = $2"
         " and (status = any($4) or status = 'abandoned' and item <> '' and updated_at = $3)",
         project,
@@ -221,7 +219,7 @@ async def find_awaited(tx: Tx, project: str, names: Sequence[str], sender: str) 
 async def list_waiting_work(tx: Tx, project: str) -> Sequence[Row]:
     """List the work that waits for something; `is_item_blocked` if its backlog item says so, which alone can end it."""
     return await tx.all(
-        "select id, session, agent, title, blocked_by, waiting_for, exists (select 1 from backlog"
+        "select id, session, agent, title, item, blocked_by, waiting_for, exists (select 1 from backlog"
         " where backlog.project = $1 and backlog.id = work.item and backlog.status = 'blocked') as is_item_blocked"
         " from work where project = $1 and status = 'blocked' and (blocked_by <> '' or waiting_for <> '')"
         " order by agent, title limit 1000",
@@ -280,9 +278,10 @@ async def list_active_sessions(
     tx: Tx, project: str, since: int, limit: int, agent: str | None = None
 ) -> Sequence[Row]:
     return await tx.all(
-        "select session.id, session.agent, agent.current_task as task, session.active_at from session"
+        "select session.id, session.agent, coalesce(nullif(agent.current_task, ''), session.task) as task,"
+        " session.active_at from session"
         " join agent on agent.project = $1 and agent.name = session.agent where session.project = $1"
-        " and session.ended_at is null and session.active_at > $2"
+        f" and session.ended_at is null and session.active_at > $2 and {IS_AWAKE}"
         " and (cast($4 as text) is null or session.agent = $4) order by session.active_at desc, session.id limit $3",
         project,
         since,

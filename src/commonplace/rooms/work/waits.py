@@ -13,10 +13,12 @@ from commonplace.named_notices import replace_notices
 from commonplace.presence import load_presence
 from commonplace.rooms.work import model, store
 from commonplace.rooms.work.events import WORK_UNBLOCKED
+from commonplace.rooms.work.item_store import list_open_needs
 from commonplace.rooms.work.model import WaitAnnouncement
 from commonplace.store.database import Row
 
 _ARRIVAL_PREFIX = "arrival_"
+_MAX_NEEDS_NAMED = 3
 _SENT_BEFORE = (
     "This signal was sent before you began to wait. You are shown as blocked until you report status='in_progress', or it"
     " is sent again."
@@ -69,12 +71,11 @@ async def end_waits(
 
     `details` are for all of them; `news` is what else each agent is to know, so that it gets one notice.
     """
-    unblocked: list[tuple[Row, str]] = []
+    unblocked: list[tuple[Row, str, str]] = []
     for row in await store.list_waiting_work(call.tx, project):
         cause = next((causes[name] for name in model.list_awaited_names(row) if name in causes), "")
         if cause and not row["is_item_blocked"]:
-            more = f"{details} {(news or {}).get(row['agent'], '')}".strip()
-            unblocked.append((row, f"{cause}: your work '{row['title']}' no longer waits. {more}".strip()))
+            unblocked.append((row, cause, f"{details} {(news or {}).get(row['agent'], '')}"))
     return await _unblock_work(call, project, unblocked)
 
 
@@ -82,12 +83,12 @@ async def end_waits_for_message(
     call: Call, project: str, recipients: Collection[str], reply_to: str
 ) -> list[str]:
     """Unblock recipients that wait for nothing but a word of the sender, or for an answer to this message."""
-    unblocked: list[tuple[Row, str]] = []
+    unblocked: list[tuple[Row, str, str]] = []
     for row in await store.list_waiting_work(call.tx, project):
         is_awaited = row["blocked_by"] == call.agent and not row["waiting_for"]
         is_awaited = is_awaited or reply_to in model.list_awaited_names(row)
         if row["agent"] in recipients and is_awaited and not row["is_item_blocked"]:
-            unblocked.append((row, f"{call.agent} wrote to you: your work '{row['title']}' no longer waits."))
+            unblocked.append((row, f"{call.agent} wrote to you", ""))
     return await _unblock_work(call, project, unblocked)
 
 
@@ -127,16 +128,35 @@ async def describe_awaited(call: Call, agent: str, wait: Row) -> str:
     return "; ".join([*texts, *(presence.describe(call.now) for presence in found)])
 
 
-async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row, str]]) -> list[str]:
-    """Set this work in progress and leave each text for its session; the caller's own needs none."""
+async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row, str, str]]) -> list[str]:
+    """Set this work in progress and tell its session the cause and what else is to be said; the caller's own needs none."""
     if not unblocked:
         return []
-    work_ids = [row["id"] for row, _ in unblocked]
+    work_ids = [row["id"] for row, _, _ in unblocked]
     await store.unblock_work(call.tx, project, work_ids, call.now)
     await store.withdraw_wait_notices(call.tx, project, work_ids)
     own_session = call.session.id if call.session else ""
-    others = [(row, text) for row, text in unblocked if row["session"] != own_session]
-    for row, text in others:
+    others = [(row, cause, more) for row, cause, more in unblocked if row["session"] != own_session]
+    open_needs = await list_open_needs(call.tx, project, [row for row, _, _ in others]) if others else []
+    for row, cause, more in others:
+        text = (
+            f"{cause}: your work '{row['title']}' {_describe_rest(row, open_needs)}. {more.strip()}".strip()
+        )
         await activity.notify_sessions(call.tx, project, [row["session"]], text, call.now)
         call.emit(WORK_UNBLOCKED, project=project, audience=f"inbox:{row['agent']}", title=row["title"])
-    return sorted({row["agent"] for row, _ in others})
+    return sorted({row["agent"] for row, _, _ in others})
+
+
+def _describe_rest(work: Row, open_needs: Sequence[Row]) -> str:
+    """Say that the wait is over, and what the backlog item of the work still depends on."""
+    left = [
+        need
+        for need in open_needs
+        if need["item"] == work["item"]
+        or (need["assigned_to"], need["title"]) == (work["agent"], work["title"])
+    ]
+    if not left:
+        return "no longer waits"
+    named = ", ".join(f"{need['needs']} ({need['needs_title']})" for need in left[:_MAX_NEEDS_NAMED])
+    more = f" and {len(left) - _MAX_NEEDS_NAMED} more" if len(left) > _MAX_NEEDS_NAMED else ""
+    return f"no longer waits for that; its backlog item {left[0]['item']} is still blocked by {named}{more}"

@@ -4,7 +4,7 @@ import { html } from "./dom.js";
 import { count, words } from "./format.js";
 
 /** What names the session rather than telling something. */
-const FRAME = new Set(["project", "agent", "session_id", "quoted"]);
+const FRAME = new Set(["project", "agent", "session_id", "quoted", "see_omitted"]);
 const NAMES = ["title", "name", "subject", "topic", "task", "file", "id"];
 const TEXTS = ["rule", "message", "text", "content", "summary", "snippet", "reason", "hint", "note"];
 const CHARACTERS_PER_TOKEN = 4;

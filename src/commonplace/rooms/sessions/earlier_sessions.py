@@ -1,0 +1,33 @@
+"""What a session that starts takes over from earlier ones of its agent: from those that ended, what their agent has not
+read; from one that is dormant (`dormant_sessions.py`), its notices and claims, too. Its locks are taken on demand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from commonplace.boot import StartingSession
+from commonplace.call import Call
+from commonplace.dormant_sessions import is_continued_by
+from commonplace.rooms.backlog.store import move_claims
+from commonplace.rooms.sessions import store
+from commonplace.rooms.sessions.agent_identity import SessionRequest
+from commonplace.rooms.sessions.followed_boards import continue_following
+from commonplace.store.database import Row
+
+
+async def continue_earlier_sessions(
+    call: Call, start: StartingSession, request: SessionRequest, live_sessions: Sequence[Row]
+) -> StartingSession:
+    """Return the start with the dormant sessions that it continues; a sub-agent continues none."""
+    session = call.own_session
+    if start.previous_start is None or not call.caller.has_role("agent"):
+        return start
+    earlier = [row for row in live_sessions if is_continued_by(row, session, call.now)]
+    if request.spawned_by:
+        earlier = []
+    ids = [row["id"] for row in earlier]
+    await continue_following(call.tx, session, call.now, ids)
+    await store.move_answers(call.tx, session)
+    if ids:
+        await store.move_notices(call.tx, session, ids)
+        await move_claims(call.tx, session, ids)
+    return replace(start, earlier_sessions=earlier)
