@@ -61,6 +61,15 @@ async def test_query_says_that_nothing_is_relevant(alice):
     assert all("(doc_" in title for title in silent["nearest_titles"])
 
 
+async def test_query_says_that_its_matches_are_doubtful(alice):
+    weak = await alice.query(query="what are the rules for our office plants")
+    word = await alice.query(query="who reviews pull requests")
+    near = await alice.query(query="toggle has no effect until the workers are restarted")
+    doubt = "No close match: these may not answer the question."
+    assert min(weak["result_count"], word["result_count"]) > 0
+    assert (weak["message"], word["message"], near.get("message")) == (doubt, doubt, None)
+
+
 async def test_query_names_no_meaning_that_means_nothing(alice):
     found = await alice.query(query="pool_recycle after a pause of the connections", limit=6)
     meanings = [

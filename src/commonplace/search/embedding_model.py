@@ -34,6 +34,8 @@ class RelevanceScale:
     """For a question with a proper name that the project knows; as much less if it knows nothing that is named."""
     meaning: float
     """The cosine from which a reply names it: below, texts of one field are all alike."""
+    sure_meaning: float = 1.0
+    """The cosine that hardly any two unrelated texts reach: below, a match without a common word is doubtful."""
 
     def choose_threshold(self, passages: float) -> float:
         return self.threshold + self.per_tenfold * (math.log10(min(passages, _MOST_PASSAGES)) - 2)

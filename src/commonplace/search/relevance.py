@@ -8,6 +8,7 @@ from commonplace.search.find import Hit, Question
 
 # Who asks for an exact name wants the entry that has it, whatever its vector says.
 _RELEVANT_COVERAGE = 0.6
+_SURE_COVERAGE = 0.3
 _RELEVANT_WORDS_WITHOUT_VECTOR = 0.5
 _KNOWN_BONUS_WITHOUT_VECTOR = 0.3
 _UNKNOWN_NAME_PENALTY_WITHOUT_VECTOR = 0.16
@@ -24,6 +25,15 @@ def is_near_without_words(hit: Hit, question: Question) -> bool:
     if hit.word_score or hit.similarity is None or question.relevance is None:
         return False
     return hit.similarity >= question.relevance.choose_meaning(hit.terms.passages)
+
+
+def is_doubtful(hit: Hit, question: Question) -> bool:
+    """Is the entry no nearer than unrelated texts can be? One with few words of the question has to be nearer than most
+    of them, one without any nearer than nearly all."""
+    scale = question.relevance
+    if scale is None or hit.similarity is None or hit.coverage >= _SURE_COVERAGE:
+        return False
+    return hit.similarity < (scale.meaning if hit.word_score else scale.sure_meaning)
 
 
 def keep_relevant(hits: list[Hit], question: Question) -> list[Hit]:

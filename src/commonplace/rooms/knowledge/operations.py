@@ -19,7 +19,7 @@ from commonplace.rooms.knowledge.global_search import render_previews
 from commonplace.rooms.knowledge.memory_types import restrict_to_types
 from commonplace.rooms.knowledge.nearest_titles import find_nearest_titles
 from commonplace.rooms.knowledge.own_tools import StoredType, advise_own_tool
-from commonplace.rooms.knowledge.recall import note_shown_documents, prepared_question, recall_items
+from commonplace.rooms.knowledge.recall import Recall, note_shown_documents, prepared_question, recall_items
 from commonplace.rooms.knowledge.results import render_results, truncate_question
 from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import prepare_question
@@ -32,6 +32,7 @@ from commonplace.store.database import Row
 _MAX_PROJECTS = 500
 _NOTHING_FOUND = "Nothing relevant found."
 _OTHER_TIME = "Nothing from the time that you named; these are from other times."
+_DOUBTFUL = "No close match: these may not answer the question."
 
 
 @operation(
@@ -69,6 +70,8 @@ async def query(
     recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
     if not recall.items:
         return await _answer_nothing_found(call, question, projects, wanted, max_tokens)
+    if recall.is_doubtful and detail == "auto":
+        detail = "snippet"
     results = render_results(call, recall.items, question, detail, max_tokens)
     _note_shown_results(call, [(result.kind, result.source, result.id) for result in results])
     return model.QueryAnswer(
@@ -76,8 +79,13 @@ async def query(
         result_count=len(results),
         results=results,
         more_matches=recall.more_matches + len(recall.items) - len(results),
-        message=_OTHER_TIME if recall.is_of_other_time else "",
+        message=_describe_recall(recall),
     )
+
+
+def _describe_recall(recall: Recall) -> str:
+    """What the results alone do not say."""
+    return _OTHER_TIME if recall.is_of_other_time else _DOUBTFUL if recall.is_doubtful else ""
 
 
 def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> None:
@@ -268,7 +276,7 @@ async def search_global(
         result_count=len(results),
         results=results,
         more_matches=recall.more_matches,
-        message=_OTHER_TIME if recall.is_of_other_time else "",
+        message=_describe_recall(recall),
     )
 
 

@@ -20,7 +20,7 @@ from commonplace.rooms.knowledge.newer_items import link_same_titles, put_later_
 from commonplace.rooms.knowledge.recalled_item import RecalledItem
 from commonplace.search.find import MAX_CANDIDATES, Hit, Question, SearchScope, find_entries_in_scopes
 from commonplace.search.query import EntryFilter
-from commonplace.search.relevance import is_relevant, keep_relevant
+from commonplace.search.relevance import is_doubtful, is_relevant, keep_relevant
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.search.time_range import read_time_range
 from commonplace.search.usage import EntryUse
@@ -36,12 +36,14 @@ _CHAT_CLOSENESS_RATIO = 0.6
 class Recall:
     """The best items in the order of their relevance, and the number of further relevant ones.
 
-    `is_of_other_time` if the question names a time from which there is nothing.
+    `is_of_other_time` if the question names a time from which there is nothing; `is_doubtful` if no item is
+    surely about it.
     """
 
     items: list[RecalledItem]
     more_matches: int
     is_of_other_time: bool = False
+    is_doubtful: bool = False
 
 
 def prepared_question(call: Call, text: str) -> Question:
@@ -111,7 +113,7 @@ async def _recall_best(
         for hit in found
         if (hit.project, hit.kind, hit.id) not in shown and (not only_relevant or is_relevant(hit, question))
     ]
-    return Recall(best, len(more))
+    return Recall(best, len(more), is_doubtful=all(is_doubtful(each.hit, question) for each in best))
 
 
 def list_search_scopes(call: Call, projects: Sequence[str], kinds: Sequence[str]) -> list[SearchScope]:
