@@ -30,6 +30,7 @@ _SNIPPET_BYTES = 240
 _MAX_FILES = 20
 _MAX_NEWS = 3
 _MAX_AGENT_NAMES = 500
+_TYPES_IN_PATTERNS = frozenset(_PATTERN_TYPES) - {"pattern"}
 _DECISION_TYPES = frozenset({"adr", "architecture"})
 
 
@@ -52,6 +53,7 @@ class _Offer:
         return {
             "id": row["id"],
             "title": row["title"],
+            **({"type": row["type"]} if row["type"] in _TYPES_IN_PATTERNS else {}),
             "snippet": self._cut_snippet(snippet_bytes),
             "author": row["author"],
             "age": format_age(row["changed_at"], now),
