@@ -197,3 +197,20 @@ async def test_define_spec_says_how_to_announce_fields_that_it_removed(team: Tea
     backend = await team.agent("backend")
     for version, content in (("1.2.0", "- total: int\n- vat: int"), ("2.0.0", "- sum: int")):
         assert "message" not in await backend.define_spec(name="cart-api", content=content, version=version)
+
+
+async def test_define_spec_says_that_new_required_fields_break_no_reader(team: Team):
+    def build_schema(*fields: str) -> dict[str, object]:
+        return {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in fields},
+            "required": [*fields],
+        }
+
+    defined, _ = await _publish(
+        team,
+        {"content": "Cart", "json_schema": build_schema("total")},
+        {"content": "Cart", "json_schema": build_schema("total", "currency"), "version": "1.1.0"},
+    )
+    assert defined["changes"].startswith("fields +currency: string (required)")
+    assert "It only adds fields, which breaks nobody who reads it" in defined["message"]

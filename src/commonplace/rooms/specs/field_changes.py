@@ -24,6 +24,7 @@ _MAX_PART_CHARACTERS = 120
 _MIN_NAME_LIKENESS = 0.6
 _MAX_RENAMES_COMPARED = 20
 _MAX_NAME_COMPARED = 60
+_ADDED_MARK = "+"
 
 
 class FieldChanges(NamedTuple):
@@ -33,6 +34,11 @@ class FieldChanges(NamedTuple):
     other: list[str]
     is_whole_schema: bool = False
     """Whether these are changes of the schema, so that its lines need not be shown."""
+
+    @property
+    def only_requires_more(self) -> bool:
+        """Is nothing that was there removed or changed? Then who only reads the object is not affected."""
+        return bool(self.breaking) and all(part.startswith(_ADDED_MARK) for part in self.breaking)
 
     def format(self, limit: int) -> str:
         """One line of about so many characters; empty if no field changed."""
@@ -77,12 +83,12 @@ def _compare_fields(old: Fields, new: Fields, *, names_required: bool = False) -
         *(f"{path} -> {name} (renamed?)" for path, name in renamed.items()),
         *(f"{path}: {old[path].kind} -> {new[path].kind}" for path in kept if path in retyped),
         *(f"now required: {path}" for path in required),
-        *(f"+{_name_field(path, new)} (required)" for path in come if path in asked),
+        *(f"{_ADDED_MARK}{_name_field(path, new)} (required)" for path in come if path in asked),
     ]
     other = [
         *(f"no longer required: {path}" for path in optional),
         *(change for path in kept for change in _list_limit_changes(path, old[path], new[path])),
-        *(f"+{_name_field(path, new)}" for path in come if path not in asked),
+        *(f"{_ADDED_MARK}{_name_field(path, new)}" for path in come if path not in asked),
     ]
     return FieldChanges(breaking, other)
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from commonplace import errors
 from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
+from commonplace.rooms.specs.field_changes import FieldChanges
 from commonplace.store.database import Row
 
 FIRST_VERSION = "1.0.0"
@@ -173,19 +174,24 @@ def choose_version(current: str | None, requested: str | None) -> str:
 
 
 def explain_version(
-    previous: str, version: str, requested: str | None, notified: Sequence[str], *, is_breaking: bool
+    previous: str, version: str, requested: str | None, notified: Sequence[str], fields: FieldChanges
 ) -> str:
-    """Say how to announce a breaking change, if the author chose no version or removed or changed fields."""
-    if not previous or is_new_major(previous, version) or (requested is not None and not is_breaking):
+    """Say how to announce a breaking change, if the author chose no version, or removed, changed or required fields."""
+    if not previous or is_new_major(previous, version) or (requested is not None and not fields.breaking):
         return ""
     major = parse_version(version).major
     published = f"Published as {'a patch' if requested is None else version}"
     readers = "its readers in `notified` were told" if notified else "nobody active had read it"
-    condition = "It removes or changes fields: if that breaks" if is_breaking else "If it breaks"
     return (
-        f"{published}; {readers}. {condition} what they wrote, publish it again with version='{major + 1}.0.0', which"
+        f"{published}; {readers}. {_describe_risk(fields)}, publish it again with version='{major + 1}.0.0', which"
         " is announced to the whole project as breaking."
     )
+
+
+def _describe_risk(fields: FieldChanges) -> str:
+    if fields.only_requires_more:
+        return "It only adds fields, which breaks nobody who reads it; if agents build it without them"
+    return f"{'It removes or changes fields: if that' if fields.breaking else 'If it'} breaks what they wrote"
 
 
 def split_version_range(version: str | None) -> tuple[str | None, str | None]:

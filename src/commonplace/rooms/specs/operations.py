@@ -86,7 +86,7 @@ async def define_spec(
 def _build_defined(
     spec: Row, previous: str, requested: str | None, told: readers.SpecAnnouncement, fields: FieldChanges
 ) -> DefinedSpec:
-    version, is_breaking = spec["version"], bool(fields.breaking)
+    version = spec["version"]
     return DefinedSpec(
         status="updated" if previous else "created",
         id=spec["id"],
@@ -97,7 +97,7 @@ def _build_defined(
         breaking=bool(previous and model.is_new_major(previous, version)),
         notified=told.agents,
         read_before=told.read_before,
-        message=model.explain_version(previous, version, requested, told.agents, is_breaking=is_breaking),
+        message=model.explain_version(previous, version, requested, told.agents, fields),
     )
 
 
