@@ -291,6 +291,7 @@ ARGUMENT_HELP = {
     "memory_define_spec.force": "Let a `state:` spec shrink below half.",
     "memory_list_specs.spec_type": "Only specs of this type.",
     "memory_update_backlog_item.force": "Claim the item although it is blocked.",
+    "memory_update_backlog_item.note": "A comment that is added to the description, with your name.",
     "memory_update_backlog_item.project": "The project that the item moves to.",
     "memory_update_backlog_item.assigned_to": "The agent who is to do it; empty returns a claimed item to `ready`.",
     "memory_list_backlog.project": "A project; `*` is every project that you may see.",

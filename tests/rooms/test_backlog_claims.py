@@ -185,7 +185,10 @@ async def test_the_assignee_is_told_once_with_the_id(team: Team):
     free = (await alice.add_backlog_item(title="Tax"))["id"]
     await alice.update_backlog_item(item_id=free, assigned_to="bob")
     await alice.update_backlog_item(item_id=free, priority="high", assigned_to="bob")
-    assert (await bob.list_backlog())["_notice"] == [f"alice assigned {free} to you: Tax"]
+    assert sorted((await bob.list_backlog())["_notice"]) == [
+        f"alice assigned {free} to you: Tax",
+        f"alice changed {free} (Tax), which is yours: priority medium -> high",
+    ]
     assert "_notice" not in await bob.list_backlog()
     await bob.add_backlog_item(title="Mine", assigned_to="bob")
     assert "_notice" not in await bob.list_backlog()

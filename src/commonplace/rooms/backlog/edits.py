@@ -20,6 +20,10 @@ from commonplace.store import ids
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
 
+FieldChanges = Mapping[str, tuple[str, str]]
+"""The old and the new value of each field that changed."""
+_FIELDS_OF_STATUS = frozenset({"status", "assigned_to", "deferred_reason"})
+
 
 async def list_visible_projects(call: Call) -> list[str]:
     return [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
@@ -67,8 +71,8 @@ async def resolve_dependencies(call: Call, project: str, id_prefixes: Sequence[s
 
 async def edit_item(
     call: Call, row: Row, edits: Mapping[str, str], dependencies: list[str] | None = None
-) -> Row:
-    """Update the fields that differ and record their old values."""
+) -> tuple[Row, FieldChanges]:
+    """Update the fields that differ and record their old values; return the item and the changes."""
     session = claims.session_digest(call)
     values = model.apply_edits(
         row, edits, model.ItemEditor(call.agent, claims.home_project(call), session, call.now)
@@ -83,14 +87,14 @@ async def edit_item(
         changes |= await _update_dependencies(call, row, dependencies)
     if not changes:
         has_moved = values["claim_session"] != row["claim_session"]
-        return await store.update_claim(call.tx, row, values) if has_moved else row
+        return await store.update_claim(call.tx, row, values) if has_moved else row, {}
     updated = await store.update_item(call.tx, row, values, call.now)
     if updated is None:
         raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
     await store.insert_changes(call.tx, updated, changes, call.agent, call.now)
     emit_backlog_changed(call, row["project"], row["id"])
     await claims.update_work_of_item(call, row, updated)
-    return updated
+    return updated, changes
 
 
 async def notify_assignees(call: Call, previous: str, row: Row) -> ItemEffects:
@@ -131,10 +135,26 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
     return {"depends_on": (model.encode_texts(current), model.encode_texts(dependencies))}
 
 
-async def announce_edit(call: Call, before: Row, after: Row) -> ItemEffects:
+async def announce_edit(call: Call, before: Row, after: Row, changes: FieldChanges) -> ItemEffects:
     """Tell the agents whom an edit concerns."""
     effects = await announce_closing(call, before, after) + await _announce_status(call, before, after)
-    return effects + await notify_assignees(call, before["assigned_to"], after)
+    effects += await notify_assignees(call, before["assigned_to"], after)
+    return effects + await _announce_changes(call, before, after, changes)
+
+
+async def _announce_changes(call: Call, before: Row, after: Row, changes: FieldChanges) -> ItemEffects:
+    """Tell the agent of an open item, and who filed it, which fields somebody else changed; who filed it is told of a
+    new status and its reason separately."""
+    if after["closed"]:
+        return ItemEffects()
+    assignee, told = after["assigned_to"], list[str]()
+    for reader in sorted({assignee, after["created_by"]} - {"", call.agent}):
+        untold = _FIELDS_OF_STATUS if reader != assignee else {"assigned_to"}
+        own = {name: change for name, change in changes.items() if name not in untold}
+        if own and (reader != assignee or before["assigned_to"] == assignee):
+            text = notices.tell_changes(call.agent, after, reader, own)
+            told += await notify_agents(call.tx, after["project"], [reader], text, call.now)
+    return ItemEffects(notified=told)
 
 
 async def _announce_status(call: Call, before: Row, after: Row) -> ItemEffects:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
+from commonplace import errors
 from commonplace.access import ALL_PROJECTS
-from commonplace.arguments import MAX_INTEGER, ProjectSpelling
+from commonplace.arguments import ProjectSpelling
 from commonplace.clock import HOUR, format_age, iso
 from commonplace.operation import Reply
 from commonplace.shortening import shorten_line
@@ -20,7 +21,6 @@ BacklogStatus = Literal[
 BacklogPriority = Literal["critical", "high", "medium", "low"]
 DEFAULT_PRIORITY: BacklogPriority = "medium"
 STATUSES_TO_TELL = ("in_progress", "deferred", "blocked", "retest", "needs_info")
-BacklogAction = Literal["create", "update", "complete"]
 
 _WAITING_STATUSES = frozenset({"blocked", "deferred"})
 """`deferred_reason` says why; it is over when somebody goes on with the item."""
@@ -40,13 +40,14 @@ _ECHOED_FIELDS = frozenset({"title", "description", "tags", "milestone", "deferr
 CLAIM_LIFETIME = 4 * HOUR
 """How long a claim holds after the last call of its session; the longest lease on files holds as long."""
 _SNIPPET_CHARACTERS = 160
+MAX_TEXT_CHARACTERS = 20_000
 _NO_REASON = (
     "Others see it as blocked without a reason: deferred_reason says why, depends_on what it waits for."
 )
 _SAME_TASK = "If one of `similar` is the same task, set this one to status='duplicate'."
 
 ItemTitle = Annotated[str, Field(min_length=1, max_length=300)]
-ItemText = Annotated[str, Field(max_length=20_000)]
+ItemText = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)]
 DeferredReason = Annotated[str, Field(max_length=500)]
 Milestone = Annotated[str, Field(max_length=100)]
 Assignee = Annotated[str, Field(max_length=64, pattern=r"^(\w[\w.@:+-]*)?$")]
@@ -55,30 +56,6 @@ BacklogTags = Annotated[list[BacklogTag], Field(max_length=20)]
 Dependencies = Annotated[list[Id], Field(max_length=50)]
 BacklogLimit = Annotated[int, Field(ge=1, le=100)]
 BacklogOffset = Annotated[int, Field(ge=0, le=1_000_000)]
-_TEXT = {"type": "string", "maxLength": 20_000}
-_TEXTS, _FLAG = {"type": "array", "items": _TEXT, "maxItems": 50}, {"type": "boolean"}
-BATCH_ITEM_PROPERTIES: dict[str, Any] = {
-    "item_id": _TEXT,
-    "title": _TEXT,
-    "description": _TEXT,
-    "status": {"enum": list(get_args(BacklogStatus))},
-    "priority": {"enum": list(get_args(BacklogPriority))},
-    "assigned_to": _TEXT,
-    "tags": _TEXTS,
-    "milestone": _TEXT,
-    "deferred_reason": _TEXT,
-    "depends_on": _TEXTS,
-    "project": _TEXT,
-    "claim": _FLAG,
-    "force": _FLAG,
-    "expected_version": {"type": "integer", "minimum": 1, "maximum": MAX_INTEGER},
-    "resolution": _TEXT,
-    "wont_do": _FLAG,
-}
-"""The arguments of an item in a batch: those of the operation that its action names."""
-
-BatchItem = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "properties": BATCH_ITEM_PROPERTIES})]
-BatchItems = Annotated[list[BatchItem], Field(min_length=1, max_length=100)]
 
 
 class AllProjects:
@@ -264,13 +241,6 @@ class ReleasedClaim(Reply):
     """What the work on it waited for, and why."""
 
 
-class BatchReply(Reply):
-    status: str
-    action: str
-    count: int
-    items: list[ChangedItem | CompletedItem]
-
-
 class BacklogFilters(msgspec.Struct, frozen=True):
     projects: list[str]
     now: int
@@ -291,6 +261,17 @@ class BacklogFilters(msgspec.Struct, frozen=True):
 
 def truncate_description(text: str) -> str:
     return shorten_line(text, _SNIPPET_CHARACTERS)
+
+
+def append_note(description: str, author: str, note: str) -> dict[str, str]:
+    """The edit that adds a note at the end of the description."""
+    text = f"{description}\n\nNote ({author}): {note.strip()}".strip()
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise errors.TooLarge(
+            f"With this note the description would have {len(text)} characters; it may have {MAX_TEXT_CHARACTERS}.",
+            hint="Shorten the note, or replace the description with a shorter one (description).",
+        )
+    return {"description": text}
 
 
 def encode_texts(texts: Iterable[str]) -> str:

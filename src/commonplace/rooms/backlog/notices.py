@@ -1,12 +1,14 @@
-"""What agents are told of an item: that it is theirs, that it is closed, what blocks it. `edits.py` tells them."""
+"""What agents are told of an item: that it is theirs, changed or closed, what blocks it. `edits.py` tells them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from commonplace.rooms.backlog.model import decode_texts
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
 _RESOLUTION_CHARACTERS = 160
 _REASON_CHARACTERS = 160
+_CHANGE_CHARACTERS = 160
 
 
 def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
@@ -15,6 +17,35 @@ def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:
     if not blocked_by:
         return assigned
     return f"{assigned} (blocked by {', '.join(blocked_by)}; you are told when it is free)"
+
+
+def tell_changes(agent: str, row: Row, reader: str, changes: Mapping[str, tuple[str, str]]) -> str:
+    """What the assignee of an item, or who filed it, is told of fields that somebody else changed."""
+    relation = "which is yours" if row["assigned_to"] == reader else "which you filed"
+    changed = ", ".join(_describe_change(name, old, new) for name, (old, new) in changes.items())
+    return f"{agent} changed {row['id']} ({row['title']}), {relation}: {changed}"
+
+
+def _describe_change(name: str, old: str, new: str) -> str:
+    if name == "depends_on":
+        before, after = decode_texts(old), decode_texts(new)
+        steps = [f"+{item}" for item in after if item not in before]
+        return " ".join([name, *steps, *(f"-{item}" for item in before if item not in after)])
+    if name == "title":
+        return f"title was {_quote_text(old)}"
+    if name == "description":
+        is_longer = bool(old) and new.startswith(old)
+        return (
+            f"description + {_quote_text(new[len(old) :])}" if is_longer else "description (memory_get_by_id)"
+        )
+    if name == "deferred_reason":
+        return f"{name} {_quote_text(old)} -> {_quote_text(new)}"
+    return f"{name} {old or 'none'} -> {new or 'none'}"
+
+
+def _quote_text(text: str) -> str:
+    line = shorten_line(text, _CHANGE_CHARACTERS)
+    return f'"{line}"' if line else "none"
 
 
 def describe_closing(agent: str, closed: Row) -> str:

@@ -12,13 +12,18 @@ from commonplace.call import Call, Calls
 from commonplace.operation import Operation, alias, operation
 from commonplace.project import ensure_project
 from commonplace.rooms.backlog import claims, edits, listing_store, model, store
-from commonplace.rooms.backlog.batch_references import depends_on_any, replace_references
+from commonplace.rooms.backlog.batch import (
+    BacklogAction,
+    BatchItems,
+    BatchReply,
+    depends_on_any,
+    replace_references,
+)
 from commonplace.rooms.backlog.model import (
     AllProjects,
     BacklogFilters,
     BacklogItem,
     BacklogListing,
-    BatchReply,
     ChangedItem,
     CompletedItem,
 )
@@ -142,6 +147,7 @@ async def update_backlog_item(
     assigned_to: model.Assignee | None = None,
     title: model.ItemTitle | None = None,
     description: model.ItemText | None = None,
+    note: model.ItemText | None = None,
     milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     deferred_reason: model.DeferredReason | None = None,
     project: str | None = None,
@@ -164,17 +170,16 @@ async def update_backlog_item(
         "deferred_reason": deferred_reason,
     }
     edits_wanted = {name: value for name, value in fields.items() if value is not None}
-    if not (edits_wanted or claim or target_project or depends_on is not None):
-        raise errors.Invalid(
-            "There is nothing to change.", hint="Pass at least one field of the item, or claim=true."
-        )
+    if not (edits_wanted or note or claim or target_project or depends_on is not None):
+        raise errors.Invalid("There is nothing to change.", hint="Pass a field of the item, or claim=true.")
     row = await edits.load_locked_item(call, item_id, expected_version)
+    added = model.append_note({**row, **edits_wanted}["description"], call.agent, note) if note else {}
     claim_edits = await claims.require_claimable(call, row, force=force) if claim else {}
     dependencies = (
         await edits.resolve_dependencies(call, row["project"], depends_on) if depends_on is not None else None
     )
-    edited = await edits.edit_item(call, row, edits_wanted | claim_edits, dependencies)
-    effects = await edits.announce_edit(call, row, edited)
+    edited, changes = await edits.edit_item(call, row, edits_wanted | added | claim_edits, dependencies)
+    effects = await edits.announce_edit(call, row, edited, changes)
     moved = await edits.move_item(call, edited, target_project or row["project"])
     outcome = "updated" if moved["project"] == row["project"] else "moved"
     item = await edits.render_item(call, moved)
@@ -208,7 +213,7 @@ async def complete_backlog_item(
             current=row["status"],
         )
     edits_wanted = {"status": "wont_do" if wont_do else "done", "resolution": resolution or ""}
-    completed = await edits.edit_item(call, row, edits_wanted)
+    completed, _ = await edits.edit_item(call, row, edits_wanted)
     effects = await edits.announce_closing(call, row, completed)
     return CompletedItem(
         status=completed["status"],
@@ -222,7 +227,7 @@ async def complete_backlog_item(
     )
 
 
-_OPERATION_BY_ACTION: dict[model.BacklogAction, Operation] = {
+_OPERATION_BY_ACTION: dict[BacklogAction, Operation] = {
     "create": add_backlog_item,
     "update": update_backlog_item,
     "complete": complete_backlog_item,
@@ -246,7 +251,7 @@ def _prepare_batch(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -
     prepare=_prepare_batch,
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
-async def batch_backlog(call: Call, action: model.BacklogAction, items: model.BatchItems) -> BatchReply:
+async def batch_backlog(call: Call, action: BacklogAction, items: BatchItems) -> BatchReply:
     """Bulk: create, import, update or complete many (several) tasks, stories, issues, tickets together at
     once, in one go; break down features: all or none."""
     replies: list[Any] = []
@@ -275,7 +280,7 @@ async def batch_backlog(call: Call, action: model.BacklogAction, items: model.Ba
     return BatchReply(status="completed", action=action, count=len(replies), items=replies)
 
 
-async def _run_action(call: Call, action: model.BacklogAction, item: dict[str, Any]) -> Any:
+async def _run_action(call: Call, action: BacklogAction, item: dict[str, Any]) -> Any:
     """A new item may be claimed, too: by the rules of a claim, in the same transaction."""
     if action != "create" or "claim" not in item:
         return await _run_item_operation(call, action, item)
@@ -287,7 +292,7 @@ async def _run_action(call: Call, action: model.BacklogAction, item: dict[str, A
     return await _claim_added(call, added, claim)
 
 
-async def _run_item_operation(call: Call, action: model.BacklogAction, item: dict[str, Any]) -> Any:
+async def _run_item_operation(call: Call, action: BacklogAction, item: dict[str, Any]) -> Any:
     item_operation = _OPERATION_BY_ACTION[action]
     _require_arguments_of_action(action, item)
     arguments = item_operation.parse_arguments({**item, "session_id": call.own_session.id}, call.mask)
@@ -297,7 +302,7 @@ async def _run_item_operation(call: Call, action: model.BacklogAction, item: dic
     return await item_operation.function(call, **arguments)
 
 
-def _require_arguments_of_action(action: model.BacklogAction, item: Mapping[str, Any]) -> None:
+def _require_arguments_of_action(action: BacklogAction, item: Mapping[str, Any]) -> None:
     """The schema of an item lists the arguments of all actions: name those that take one which this one does not."""
     for name in item:
         takers = [other for other, taker in _OPERATION_BY_ACTION.items() if taker.takes_argument(name)]
