@@ -12,11 +12,16 @@ _MAX_TITLE_LENGTH = 80
 
 
 def build_document_warning(
-    row: Row, broken: Row | None, now: int, later: str = "", successor: Row | None = None
+    row: Row,
+    broken: Row | None,
+    now: int,
+    later: str = "",
+    successor: Row | None = None,
+    outdated: str = "",
 ) -> str | None:
-    """`successor`: the later document, of a document that is still active."""
+    """`successor`: the later document, of a document that is still active; `outdated`: what it cites and should not."""
     status = model.resolve_status(row["status"], row["expires_at"], now)
-    doubts = list_document_doubts(row, broken, later)
+    doubts = list_document_doubts(row, broken, later, outdated)
     refined = _name_successor(row, successor, now) if successor else ""
     others = model.format_warning(status, row["changed_at"], now, *doubts)
     return "; ".join(each for each in (refined, others) if each) or None
@@ -32,11 +37,13 @@ def _name_successor(row: Row, successor: Row, now: int) -> str:
     return f'{relation} {successor["id"]} "{title}" ({successor["author"]}, {age}): read that first'
 
 
-def list_document_doubts(row: Row, broken: Row | None, later: str = "") -> tuple[str, ...]:
+def list_document_doubts(
+    row: Row, broken: Row | None, later: str = "", outdated: str = ""
+) -> tuple[str, ...]:
     """The warnings that do not depend on the time of now; `later` is the end of the chain of what replaced it."""
     replaced = f"replaced by {later or row['superseded_by']}" if row["superseded_by"] else ""
     evidence = f"evidence {broken['state']}: {broken['place']}" if broken else ""
-    return tuple(doubt for doubt in (replaced, evidence, warn_of_instructions(row)) if doubt)
+    return tuple(doubt for doubt in (replaced, outdated, evidence, warn_of_instructions(row)) if doubt)
 
 
 def warn_of_instructions(row: Row) -> str:

@@ -218,6 +218,8 @@ class StoreReceipt(Reply):
     masked: list[str] = []
     superseded: str = ""
     """The document that this one replaced, if the call named one."""
+    cited_by: list[str] = []
+    """Active documents that cite the replaced one, and may be outdated."""
     advice: str = ""
 
 
@@ -227,6 +229,8 @@ class StatusChanged(Reply):
     old_status: str
     new_status: str
     superseded_by: str = ""
+    cited_by: list[str] = []
+    """Active documents that cite the replaced one, and may be outdated."""
     message: str = ""
 
 

@@ -13,6 +13,7 @@ from commonplace.clock import DAY
 from commonplace.operation import alias, operation
 from commonplace.room import Finder
 from commonplace.rooms.knowledge import history, lifecycle, model, store
+from commonplace.rooms.knowledge.citing_documents import announce_replacement
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.global_search import render_previews
@@ -322,6 +323,7 @@ async def change_status(
         old_status=old_status,
         new_status=new_status,
         superseded_by=successor,
+        cited_by=await announce_replacement(call, row, successor) if successor else [],
         message="" if is_changed else f"Nothing changed: it was {new_status} already.",
     )
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from commonplace.rooms.knowledge import evidence, store
+from commonplace.rooms.knowledge.citing_documents import find_outdated_citations
 from commonplace.rooms.knowledge.document_warnings import list_document_doubts
 from commonplace.rooms.knowledge.later_documents import find_later_documents
 from commonplace.search.source import SearchItem, SearchSource
@@ -34,21 +35,23 @@ async def load_searched_documents(tx: Tx, project: str, ids: Sequence[str]) -> l
     works: list[Work[Any]] = [
         partial(evidence.find_broken_citations, project=project, documents=list(rows)),
         partial(find_later_documents, project=project, documents=list(rows)),
+        partial(find_outdated_citations, project=project, rows=list(rows.values())),
     ]
-    broken, later = await run_together(tx, works)
+    broken, later, outdated = await run_together(tx, works)
     handoffs = [row["id"] for row in rows.values() if row["type"] == "handoff"]
     closed = await store.list_closed_handoffs(tx, project, handoffs) if handoffs else set()
     return [
         _build_search_item(
             {**row, "broken": broken.get(row["id"])},
             later.get(row["id"], ""),
+            outdated.get(row["id"], ""),
             is_past=row["id"] in closed,
         )
         for row in rows.values()
     ]
 
 
-def _build_search_item(row: Row, later: str, *, is_past: bool) -> SearchItem:
+def _build_search_item(row: Row, later: str, outdated: str, *, is_past: bool) -> SearchItem:
     """The bonus for use is a tenth of a standard deviation at most; broken evidence costs more."""
     bonus = MAX_USE_BONUS * min(1.0, row["opened"] / USES_FOR_FULL_BONUS)
     return SearchItem(
@@ -64,7 +67,7 @@ def _build_search_item(row: Row, later: str, *, is_past: bool) -> SearchItem:
         updated_at=row["updated_at"],
         changed_at=row["changed_at"],
         expires_at=row["expires_at"],
-        doubts=list_document_doubts(row, row["broken"], later),
+        doubts=list_document_doubts(row, row["broken"], later, outdated),
         bonus=bonus - (_EVIDENCE_PENALTIES[row["broken"]["state"]] if row["broken"] else 0),
         later=later,
         is_past=is_past,

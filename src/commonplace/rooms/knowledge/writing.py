@@ -82,7 +82,7 @@ async def write_document(
         clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about), call.now
     )
     if superseded and superseded["id"] != document_id:
-        await lifecycle.supersede_document(call, superseded, document_id)
+        receipt.cited_by = await lifecycle.supersede_document(call, superseded, document_id)
         receipt.superseded = superseded["id"]
     if retold:
         receipt.duplicate_warning = _warn_of_retold(document_id, retold[0])

@@ -1,0 +1,49 @@
+"""A document that cites a replaced one: its author is told, and its readers are warned."""
+
+
+async def _store_decision(agent, title: str, content: str, **arguments) -> dict:
+    return await agent.store(title=title, content=content, memory_type="adr", **arguments)
+
+
+async def _cite_and_replace(team):
+    iris, nora = await team.agent("iris"), await team.agent("nora")
+    old = (await _store_decision(iris, "Rounding", "Round half-up at the end only."))["id"]
+    cents = (await _store_decision(nora, "Money is cents", f"Cents, rounded as in {old}."))["id"]
+    await nora.heartbeat()
+    new = await _store_decision(iris, "Rounding per line", "Round every line of an invoice.", supersedes=old)
+    return iris, nora, old, cents, new
+
+
+async def test_the_author_of_a_document_is_told_that_what_it_cites_was_replaced(team):
+    _, nora, old, cents, new = await _cite_and_replace(team)
+    assert (new["superseded"], new["cited_by"]) == (old, [cents])
+    assert (
+        f"iris replaced {old} with {new['id']}: check {cents} of yours, which cites it."
+        in (await nora.heartbeat())["_notice"]
+    )
+
+
+async def test_readers_are_warned_until_the_text_names_the_new_document(team):
+    iris, nora, old, cents, new = await _cite_and_replace(team)
+    warning = f"cites {old}, which {new['id']} replaced"
+    assert (await iris.get_by_id(doc_id=cents))["warning"] == warning
+    (found,) = [
+        result for result in (await iris.query(query="money is cents"))["results"] if result["id"] == cents
+    ]
+    assert found["warning"] == warning
+    await _store_decision(
+        nora, "Money is cents", f"Cents, rounded as in {new['id']}, not {old}.", force_store=True
+    )
+    assert "warning" not in await iris.get_by_id(doc_id=cents)
+
+
+async def test_a_change_of_status_names_the_citing_documents_too(team):
+    iris, nora = await team.agent("iris"), await team.agent("nora")
+    old, new = [
+        (await _store_decision(iris, word, f"{word} is how we round."))["id"] for word in ("Old", "New")
+    ]
+    cents = (await _store_decision(nora, "Money is cents", f"Cents, see {old}."))["id"]
+    changed = await iris.change_status(doc_id=old, new_status="superseded", superseded_by=new)
+    assert changed["cited_by"] == [cents]
+    own = await nora.change_status(doc_id=cents, new_status="deprecated")
+    assert "cited_by" not in own
