@@ -142,7 +142,7 @@ async def _answer_conflict(
         call,
         reply,
         wait_seconds,
-        lambda tx: waiters.insert_waiters(tx, session, decision, reason, asked_at),
+        lambda tx: waiters.insert_waiters(tx, session, decision, reason, now, asked_at),
         write_at_start=lambda tx: waiters.begin_waiting(tx, session, decision, reason, now, asked_at),
         write_between=write_offers if queue.has_changed else None,
         ends_with_notice=bool(interruption),

@@ -35,13 +35,13 @@ async def begin_waiting(
     tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
 ) -> None:
     await _notify_holders(tx, session, decision, reason, store_now, now)
-    await insert_waiters(tx, session, decision, reason, now)
+    await insert_waiters(tx, session, decision, reason, store_now, now)
 
 
 async def insert_waiters(
-    tx: Tx, session: AgentSession, decision: LockDecision, reason: str, now: int
+    tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
 ) -> None:
-    """A session that already waits for a path keeps its place."""
+    """A session that already waits for a path keeps its place, unless its waiting was over."""
     leases_by_path: dict[str, list[Lease]] = {}
     for request, lease in decision.conflicts:
         leases_by_path.setdefault(request.path, []).append(lease)
@@ -50,9 +50,14 @@ async def insert_waiters(
         "insert into lock_waiter (project, session, path, agent, mode, reason, at, until)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8)"
         " on conflict (project, session, path) do update set mode = excluded.mode, reason = excluded.reason,"
+        " at = case when lock_waiter.until <= $9 then excluded.at else lock_waiter.at end,"
+        " reserved_until = case when lock_waiter.until <= $9 then 0 else lock_waiter.reserved_until end,"
         " until = case when lock_waiter.until > excluded.until then lock_waiter.until else excluded.until end",
         [
-            (session.project, session.id, path, session.agent, mode, reason, now, waiting_ends_at(leases))
+            (
+                *(session.project, session.id, path, session.agent),
+                *(mode, reason, now, waiting_ends_at(leases), store_now),
+            )
             for path, leases in leases_by_path.items()
         ],
     )
