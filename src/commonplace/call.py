@@ -238,6 +238,8 @@ class Calls:
                     return await again()
                 except WaitForEvents as still:
                     later = still
+                if later.write_between:
+                    await self._write_after(operation.name, later.write_between)
                 if later.is_over or self.admission.is_stopping:
                     break
                 if later.session and self.activity.is_touch_due(later.session.id, self.clock()):

@@ -76,6 +76,11 @@ def iso(at: int) -> str:
     return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def format_time_of_day(at: int) -> str:
+    """A time of today, or of the next hours: 08:31:04Z."""
+    return iso(at).partition("T")[2]
+
+
 def iso_exact(at: int) -> str:
     """The same with microseconds, where order matters."""
     return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % SECOND:06d}Z"

@@ -2,11 +2,12 @@
 
 A notice of mail has the id of its message, and its text holds priority, sender and title: all of them become one
 line. A notice of posts on a blackboard, or of decisions, is one row with an entry for each; it becomes one line, too.
-The text of a notice that a path can be locked is that path, so that one of several can be dropped; all become one line.
+The text of a notice that a path came free is that path, so that one of several can be dropped; all become one line.
 """
 
 from collections.abc import Collection, Sequence
 
+from commonplace.clock import SECOND, format_time_of_day
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
@@ -14,6 +15,8 @@ MAIL_PREFIX = "msg_"
 POST_PREFIX = "post_"
 ANSWER_PREFIX = "answer_"
 FREE_PREFIX = "free_"
+LOCK_RESERVATION = 60 * SECOND
+"""How long a path that came free is reserved for the session that is told of it (`rooms/locks/reservations.py`)."""
 NAMESAKE_PREFIX = "namesake_"
 DECISION_ID = "decisions"
 _MAX_ENTRIES = 20
@@ -69,19 +72,22 @@ def drop_entries(entries: str, names: Collection[str]) -> str:
 
 
 def format_notices(rows: Sequence[Row]) -> list[str]:
-    """Return one line for all mail, then the other texts, oldest first, then one line for all paths that are free."""
+    """Return one line for all mail, then the other texts, oldest first, then one line for all paths that are reserved."""
     ordered = sorted(rows, key=lambda row: (row["at"], row["id"]))
     mail = [row["text"] for row in ordered if row["id"].startswith(MAIL_PREFIX)]
-    free = [row["text"] for row in ordered if row["id"].startswith(FREE_PREFIX)]
+    free = [row for row in ordered if row["id"].startswith(FREE_PREFIX)]
     texts = [_format_notice(row) for row in ordered if not row["id"].startswith((MAIL_PREFIX, FREE_PREFIX))]
     return [*([_format_mail(mail)] if mail else []), *texts, *([_format_free_paths(free)] if free else [])]
 
 
-def _format_free_paths(paths: Sequence[str]) -> str:
+def _format_free_paths(rows: Sequence[Row]) -> str:
     """A region is named as it was asked for, with its version, so that the same lines can be locked."""
+    paths = [row["text"] for row in rows]
     verb, pronoun = ("is", "it") if len(set(paths)) == 1 else ("are", "them")
     names = list_names(paths, _MAX_FREE_PATHS)
-    return f"{names} {verb} free now but not reserved for you: lock {pronoun} with memory_lock_files."
+    until = format_time_of_day(min(row["at"] for row in rows) + LOCK_RESERVATION)
+    seconds = LOCK_RESERVATION // SECOND
+    return f"{names} {verb} free and reserved for you until {until} ({seconds} s): lock {pronoun} with memory_lock_files."
 
 
 def _format_notice(row: Row) -> str:

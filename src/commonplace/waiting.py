@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 class WaitForEvents(Exception):
-    """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end."""
+    """Nothing to answer yet: roll back, wait for an event of the project, run again; `answer` is the reply at the end.
+
+    `write_between` is what every run would leave behind if it were not rolled back.
+    """
 
     def __init__(
         self,
@@ -19,12 +22,14 @@ class WaitForEvents(Exception):
         write_at_end: Work[None] | None = None,
         *,
         write_at_start: Work[None] | None = None,
+        write_between: Work[None] | None = None,
         ends_with_notice: bool = False,
     ) -> None:
         super().__init__()
         self.project, self.session = call.project, call.session
         self.answer, self.seconds = answer, seconds
         self.write_at_start, self.write_at_end = write_at_start, write_at_end
+        self.write_between = write_between
         self.is_over = ends_with_notice and call.session is not None and call.session.has_notice
 
 

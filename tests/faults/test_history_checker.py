@@ -20,8 +20,8 @@ def lock(
     return Operation("shop", agent, "lock", f"{agent} {token}", invoked, arguments, [], "ok", ended, reply)
 
 
-def refused_lock(agent: str, invoked: float, ended: float, holder: str) -> Operation:
-    reply = {"success": False, "conflicts": [{"file": "a.py", "held_by": holder}]}
+def refused_lock(agent: str, invoked: float, ended: float, holder: str, **more: Any) -> Operation:
+    reply = {"success": False, "conflicts": [{"file": "a.py", "held_by": holder} | more]}
     return Operation("shop", agent, "lock", agent, invoked, {"files": ["a.py"]}, [], "ok", ended, reply)
 
 
@@ -38,9 +38,15 @@ def find(*operations: Operation) -> list[str]:
     return list(check_leases(History(list(operations)), LEASE_SECONDS, clock_error=0.0))
 
 
+BEN_WAITS = [lock("ann", 0, 1, 1), refused_lock("ben", 2, 2.1, "ann"), unlock("ann", 3, 3.1)]
+RESERVED_FOR_BEN = refused_lock("eve", 3.2, 3.3, "ben", reserved=True)
+
+
 @pytest.mark.parametrize(
     "operations",
     [
+        [*BEN_WAITS, RESERVED_FOR_BEN, refused_lock("eve", 4, 4.1, "ben", reserved=True)],
+        [*BEN_WAITS, RESERVED_FOR_BEN, lock("ben", 4, 4.1, 2)],
         [lock("ann", 0, 1, 1), unlock("ann", 2, 3), lock("ben", 2.5, 2.8, 2)],
         [lock("ann", 0, 1, 1), lock("ben", 10.5, 11, 2)],
         [lock("ann", 0, 1, 1, "shared"), lock("ben", 2, 3, 2, "shared")],
@@ -66,6 +72,11 @@ def test_what_may_happen_is_not_reported(operations: list[Operation]):
         ([lock("ann", 0, 1, 1), fenced("ann", 2, 3, 1, "refused")], "was refused while"),
         ([lock("ann", 0, 1, 1), refused_lock("ben", 14, 15, "ann")], "cannot hold"),
         ([lock("ann", 0, 1, 1), unlock("ann", 2, 3), refused_lock("ben", 4, 5, "ann")], "cannot hold"),
+        ([refused_lock("eve", 4, 5, "dora", reserved=True)], "did not wait"),
+        (
+            [*BEN_WAITS, RESERVED_FOR_BEN, refused_lock("eve", 5, 5.1, "ben", reserved=True)],
+            "should have ended",
+        ),
     ],
 )
 def test_what_must_not_happen_to_locks_is_reported(operations: list[Operation], words: str):

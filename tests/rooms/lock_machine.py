@@ -10,6 +10,22 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from lock_paths import (
+    FILES,
+    INSIDE,
+    JOINED,
+    MEANS,
+    NAMED,
+    REGIONS,
+    C,
+    X,
+    Y,
+    Z,
+    paths_meet,
+    shown_file,
+    shown_name,
+)
+from lock_queue_model import QueueModel
 
 from commonplace import access, activity, errors
 from commonplace.call import Calls
@@ -22,52 +38,6 @@ from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
 from team import Agent, HandClock, open_store
 
-X, Y, Z, C = "a/x.py", "a/y.md", "a/b/z.py", "c.py"
-# What each path means, written down by hand: the oracle knows nothing of patterns.
-MEANS = {
-    X: {X},
-    Y: {Y},
-    Z: {Z},
-    C: {C},
-    "a/": {X, Y, Z},
-    "a/b/": {Z},
-    "a/*.py": {X},
-    "**/*.py": {X, Z, C},
-    "./": {X, Y, Z, C},
-}
-FILES = list(MEANS)
-# Regions of c.py: lines that nobody says the version of, symbols, lines of two versions, and lines that are only added.
-OLD, NEW = "@a0a0a0a0a0a0", "@b1b1b1b1b1b1"
-L1, L2, L3 = "c.py:1-3", "c.py:5-9", "c.py:3-6"
-S1, S2, S3 = "c.py#Cart", "c.py#Cart.total", "c.py#Tax"
-B1, B2, B3 = f"c.py:1-3{OLD}", f"c.py:5-9{OLD}", f"c.py:4~{OLD}"
-D1, A1 = f"c.py:1-3{NEW}", f"c.py:12+{OLD}%0c0c0c0c"
-REGIONS = [L1, L2, L3, S1, S2, S3, B1, B2, B3, D1, A1]
-# Which of them, and only these, may be held by two sessions at once.
-APART = {
-    frozenset(pair)
-    for pair in ((L1, L2), (S1, S3), (S2, S3), (B1, B2), (B1, B3), (A1, B1), (A1, B2), (A1, B3), (A1,))
-}
-# What a session has when regions of one version become one, and what each region contains.
-B12, B13 = f"c.py:1-3,5-9{OLD}", f"c.py:1-3,4~{OLD}"
-JOINED = {
-    frozenset({B1, B2}): B12,
-    frozenset({B1, B3}): B13,
-    frozenset({B2, B3}): B2,
-    frozenset({B12, B3}): B12,
-    frozenset({B13, B2}): B12,
-    frozenset({B12, B13}): B12,
-    frozenset({B12, B2}): B12,
-    frozenset({B12, B1}): B12,
-    frozenset({B13, B1}): B13,
-    frozenset({B13, B3}): B13,
-}
-PARTS = {B12: [B1, B2], B13: [B1, B3]}
-INSIDE = {C: [*REGIONS, B12, B13], S1: [S2], B2: [B3], B12: [B1, B2, B3, B13], B13: [B1, B3]}
-# What a path without a version means to somebody who releases it.
-NAMED = {C: [C, *REGIONS, B12, B13], L1: [L1, B1, D1], L2: [L2, B2]}
-SHOWN = {path: path.partition("@")[0].replace("4~", "4+") for path in [*REGIONS, B12, B13]}
-MEANS |= {path: {C} for path in [*REGIONS, B12, B13]}
 DELAY = 15 * SECOND
 BETWEEN_CALLS = 5 * SECOND
 
@@ -150,21 +120,6 @@ class Granted:
     token: int
 
 
-def paths_meet(a: str, b: str) -> bool:
-    if not MEANS[a] & MEANS[b]:
-        return False
-    pairs = (frozenset({one, other}) for one in PARTS.get(a, [a]) for other in PARTS.get(b, [b]))
-    return not all(pair in APART for pair in pairs)
-
-
-def shown_file(path: str) -> str:
-    return C if path in SHOWN else path
-
-
-def shown_name(path: str) -> str:
-    return SHOWN.get(path, path)
-
-
 class Machine(RuleBasedStateMachine):
     world: World
     paths: Sequence[str]
@@ -177,6 +132,7 @@ class Machine(RuleBasedStateMachine):
         self.granted: list[Granted] = []
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.highest = 0
+        self.queue = QueueModel(self)
 
     # -- the real thing ---------------------------------------------------------------------------------------
 
@@ -190,6 +146,7 @@ class Machine(RuleBasedStateMachine):
         if name not in self.sessions:
             start = Agent(self.world.calls).start_session(project=self.project, claude_instance=name)
             self.sessions[name] = self.world.run(start)["session_id"]
+            self.queue.start_session(name, activity.hash_session_id(self.sessions[name]))
             self.world.clock.now += BETWEEN_CALLS
         return self.sessions[name]
 
@@ -307,24 +264,37 @@ class Machine(RuleBasedStateMachine):
         self.asked.append((name, request))
         reply = self.call_operation(name, "lock_files", **request)
         session = self.session_digest(name)
+        is_waiting = self.queue.is_waiting(session)
         conflicting_keys = [
             (path, key)
             for path in request["files"]
             for key in self.conflicting_keys(session, path, request["mode"])
         ]
         blocked = {path for path, key in conflicting_keys if self.blocks_others(self.held[key])}
-        assert {conflict["file"] for conflict in reply.get("conflicts", [])} == set(map(shown_file, blocked))
-        assert reply["success"] is not bool(blocked)
+        queue, reserved = self.queue.ask(session, request)
+        shown = {
+            (conflict["file"], conflict.get("reserved", False)) for conflict in reply.get("conflicts", [])
+        }
+        assert shown == {(shown_file(path), False) for path in blocked} | {
+            (shown_file(path), True) for path, _ in reserved
+        }
+        assert reply["success"] is not bool(shown)
         if reply["success"]:
             for _, key in conflicting_keys:
                 self.held.pop(key, None)
             assert [grant["file"] for grant in reply["locked"]] == list(map(shown_file, request["files"]))
-            found = self.find_own(session, request)
+            found, granted = self.find_own(session, request), []
             for wanted, grant in zip(request["files"], reply["locked"], strict=True):
                 path = self.record_grant(session, wanted, found[wanted], request, grant["token"])
+                granted.append((path, self.held[session, path]))
                 expires_at = self.held[session, path].expires_at
                 assert grant["expires_at"] == iso(expires_at + self.world.clock.skew)
+            self.queue.serve(session, queue, request, granted)
+        else:
+            met = [(path, self.held[key]) for path, key in conflicting_keys if path in blocked]
+            self.queue.join(session, request, [each for each in met if self.blocks_others(each[1])], reserved)
         self.renew_held(session)
+        self.queue.note_activity(session, is_waiting)
 
     @rule(index=indexes, other=st.none() | agents, edge=edges)
     def repeat_request(self, index: int, other: str | None, edge: int | None) -> None:
@@ -333,11 +303,21 @@ class Machine(RuleBasedStateMachine):
             name, request = self.asked[-1 - index % len(self.asked)]
             self.acquire_locks(other or name, request, edge)
 
+    @rule(names=st.permutations(["alice", "bob", "carol"]), index=st.integers(0, 999))
+    def wait_for_a_file_that_is_released(self, names: list[str], index: int) -> None:
+        """The first has it, the others want it; then it is free for the second."""
+        request = {"files": self.pick_paths([index]), "mode": "exclusive", "minutes": 1}
+        for name in names:
+            self.acquire_locks(name, request, None)
+        self.release_files(names[0], request["files"])
+
     @rule(name=agents, edge=edges)
     def send_heartbeat(self, name: str, edge: int | None) -> None:
         self.advance_to_edge(edge)
         reply = self.call_operation(name, "heartbeat")
-        assert reply["leases_renewed"] == self.renew_held(self.session_digest(name))
+        session = self.session_digest(name)
+        assert reply["leases_renewed"] == self.renew_held(session)
+        self.queue.note_activity(session, self.queue.is_waiting(session))
 
     @rule(name=agents, picked=picks)
     def release_some_files(self, name: str, picked: list[int]) -> None:
@@ -355,7 +335,14 @@ class Machine(RuleBasedStateMachine):
         assert set(reply.get("released", [])) == set(map(shown_name, released))
         assert set(reply.get("not_held", [])) == {shown_name(file) for file in files if not named[file]}
         assert set(reply.get("still_held", [])) == set(map(shown_name, own_paths - released))
+        self.leave_queue(session, files, bool(released))
         self.renew_held(session)
+        self.queue.note_activity(session, self.was_waiting)
+
+    def leave_queue(self, session: str, files: list[str] | None, has_released: bool) -> None:
+        self.was_waiting = self.queue.is_waiting(session)
+        if self.queue.withdraw(session, files) or has_released:
+            self.queue.offer()
 
     @rule(index=indexes)
     def release_what_is_held(self, index: int) -> None:
@@ -369,14 +356,22 @@ class Machine(RuleBasedStateMachine):
     @rule(name=agents)
     def release_all_files(self, name: str) -> None:
         self.call_operation(name, "unlock_files")
-        for path in self.held_by(self.session_digest(name)):
-            del self.held[self.session_digest(name), path]
+        self.release_everything(name)
+        self.queue.note_activity(self.session_digest(name), self.was_waiting)
+
+    def release_everything(self, name: str) -> None:
+        session = self.session_digest(name)
+        held = self.held_by(session)
+        for path in held:
+            del self.held[session, path]
+        self.leave_queue(session, None, any(map(self.blocks_others, held.values())))
 
     @rule(name=agents)
     def end_session(self, name: str) -> None:
         self.call_operation(name, "end_session", summary="done")
-        for path in self.held_by(self.session_digest(name)):
-            del self.held[self.session_digest(name), path]
+        self.queue.ended.add(self.session_digest(name))
+        self.release_everything(name)
+        self.queue.note_activity(self.session_digest(name), self.was_waiting)
         del self.sessions[name]
 
     @rule(index=indexes, file=st.sampled_from([X, Y, Z, C]))
@@ -429,6 +424,19 @@ class Machine(RuleBasedStateMachine):
         nobody_shares_what_somebody_has_alone([row for row in stored if row["expires_at"] > self.now])
         for row in stored:
             assert row["expires_at"] >= self.held[row["session"], row["path"]].expires_at
+
+    @invariant()
+    def who_waits_is_as_in_the_model(self) -> None:
+        query = "select session, path, mode, at, until, reserved_until from lock_waiter where project = $1"
+        rows = self.world.run(self.world.store.read(lambda tx: tx.all(query, self.project)))
+        stored = {
+            (row["session"], row["path"]): (row["mode"], row["at"], row["until"], row["reserved_until"])
+            for row in rows
+        }
+        assert stored == {
+            key: (wait.mode, wait.at, wait.until, wait.reserved_until)
+            for key, wait in self.queue.waits.items()
+        }
 
 
 def nobody_shares_what_somebody_has_alone(live: list[dict[str, Any]]) -> None:

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import Phase
-from lock_machine import B1, B2, B3, D1, FILES, L1, L2, S1, S2, S3, C, World, run_machine
+from lock_machine import World, run_machine
+from lock_paths import B1, B2, B3, D1, FILES, L1, L2, S1, S2, S3, C
 
 from commonplace import file_region
-from commonplace.rooms.locks import fence, operations, paths, prefixes, store
+from commonplace.rooms.locks import fence, operations, paths, prefixes, reservations, store, waiters
 from commonplace.rooms.locks import lease as leases
 from commonplace.store import lease_clock
 
@@ -155,6 +156,34 @@ def _region_gives_the_file(patch):
     patch.setattr(leases, "region_covers", lambda _a, _b: True)
 
 
+def _reservation_ignored(patch):
+    patch.setattr(reservations.LockQueue, "list_conflicts", lambda *_: [])
+
+
+def _reservation_never_ends(patch):
+    patch.setattr(reservations.Waiter, "has_reservation", lambda waiter, _now: waiter.reserved_until > 0)
+
+
+def _last_waiter_first(patch):
+    list_waiters = waiters.list_waiters
+
+    async def list_backwards(*arguments):
+        return list(reversed(await list_waiters(*arguments)))
+
+    patch.setattr(waiters, "list_waiters", list_backwards)
+
+
+def _place_lost_by_asking_again(patch):
+    insert_waiters = waiters.insert_waiters
+
+    async def insert_anew(tx, session, decision, *arguments):
+        paths_met = {request.path for request, _ in decision.conflicts}
+        await waiters.delete_waiters(tx, session.project, session.id, sorted(paths_met))
+        await insert_waiters(tx, session, decision, *arguments)
+
+    patch.setattr(waiters, "insert_waiters", insert_anew)
+
+
 # Each with the paths that show it, so that few examples are needed.
 PATHS_THAT_SHOW = {
     _touching_lines_ignored: [B1, B2, B3],
@@ -165,8 +194,18 @@ PATHS_THAT_SHOW = {
     _region_gives_the_file: [C, B1, L1],
     _jumps_taken_over: FILES[:1],
     _release_takes_others_along: FILES[:1],
+    _reservation_ignored: FILES[:2],
+    _reservation_never_ends: FILES[:2],
+    _last_waiter_first: FILES[:1],
+    _place_lost_by_asking_again: FILES[:1],
 }
-BUGS = [_no_fence, _token_reused, _directory_ignored, _touching_lines_ignored]
+BUGS = [
+    _no_fence,
+    _token_reused,
+    _directory_ignored,
+    _touching_lines_ignored,
+    _reservation_ignored,
+]
 # The machine needs seconds for each of these: `make faults` has them.
 RARE_BUGS = [
     *(bug for bug in PATHS_THAT_SHOW if bug not in BUGS),

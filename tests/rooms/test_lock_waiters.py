@@ -1,4 +1,5 @@
-"""Who asked in vain for a lock is told when it comes free, and others see who waits."""
+"""Who asked in vain for a lock is told when it comes free, and others see who waits. Who is next:
+test_lock_reservations.py."""
 
 import asyncio
 
@@ -14,7 +15,7 @@ async def _wait_in_vain(team: Team, **more):
     return alice, bob
 
 
-_FREE = "src/cart.py is free now but not reserved for you: lock it with memory_lock_files."
+_FREE = "src/cart.py is free and reserved for you until 08:01:00Z (60 s): lock it with memory_lock_files."
 
 
 async def test_who_takes_the_lock_is_not_told_that_it_is_free(team):
@@ -68,7 +69,7 @@ async def test_the_end_of_the_holders_session_frees_its_locks(team: Team):
 async def test_a_lapsed_lock_is_told_on_the_next_activity(team: Team):
     _, bob = await _wait_in_vain(team)
     team.clock.advance(minutes=11)
-    assert (await bob.heartbeat())["_notice"] == [_FREE]
+    assert (await bob.heartbeat())["_notice"] == [_FREE.replace("08:01", "08:12")]
 
 
 async def test_a_path_that_another_still_holds_is_not_told(team: Team):
@@ -130,7 +131,7 @@ async def test_who_takes_one_of_several_free_paths_is_told_of_the_others(team: T
     await bob.lock_files(files=["a.py", "b.py", "c.py"])
     await alice.unlock_files()
     assert (await bob.lock_files(files=["b.py"]))["_notice"] == [
-        "a.py, c.py are free now but not reserved for you: lock them with memory_lock_files."
+        "a.py, c.py are free and reserved for you until 08:01:00Z (60 s): lock them with memory_lock_files."
     ]
 
 

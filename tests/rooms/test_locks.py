@@ -50,7 +50,7 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
             }
         ],
         "message": "1 of 1 paths are locked by others; nothing was locked."
-        " The holder was told, and a notice tells you when it is free: call again then (memory_unlock_files withdraws this)."
+        " The holder was told, and a notice tells you when it is reserved for you: call again then (memory_unlock_files withdraws this)."
         " Do other work, or call again with wait_seconds.",
     }
 

@@ -135,15 +135,28 @@ async def test_unlock_of_all_releases_what_the_earlier_session_holds(team: Team)
     assert (await new.get_locks())["total_count"] == 0
 
 
-async def test_a_waiter_that_was_closed_waits_no_more(team: Team):
+async def test_a_waiter_that_was_closed_waits_on_when_it_starts_again(team: Team):
     holder = await _start(team, "reviewer")
     await holder.lock_files(files=FILES)
     await (await _start(team)).lock_files(files=FILES)
     assert len((await holder.get_locks())["wanted_by"]) == len(FILES)
     team.clock.advance(minutes=1)
-    await _start(team)
-    assert "wanted_by" not in await holder.get_locks()
-    assert (await holder.unlock_files()).get("notified", []) == []
+    new = await _start(team)
+    assert len(new.started["waiting_for_locks"]) == len(FILES)
+    assert len((await holder.get_locks())["wanted_by"]) == len(FILES)
+    assert (await holder.unlock_files())["notified"] == ["frontend"]
+    assert (await new.lock_files(files=FILES))["success"]
+
+
+async def test_a_waiter_whose_name_another_directory_uses_waits_on(team: Team):
+    holder = await _start(team, "reviewer")
+    await holder.lock_files(files=FILES)
+    await (await _start(team)).lock_files(files=FILES)
+    team.clock.advance(minutes=1)
+    other = await _start(team, directory="/home/me/other")
+    assert "waiting_for_locks" not in other.started
+    await holder.unlock_files()
+    assert not (await other.lock_files(files=FILES))["success"]
 
 
 async def test_a_sub_agent_of_the_same_name_does_not_supersede_its_parent(team: Team):

@@ -28,6 +28,18 @@ async def test_denied_edit_says_why_and_what_to_do(team, near):
         assert part in denied
 
 
+async def test_an_edit_that_is_tried_again_gets_the_lease_that_is_reserved_for_it(team, near):
+    alice, bob, carol = await session_of(team, "alice"), near("claude"), near("codex")
+    await alice.lock_files(files=["src/"])
+    assert (await bob.edit("src/cart.py")).denial
+    team.clock.advance(seconds=1)
+    await alice.unlock_files()
+    denied = (await carol.edit("src/cart.py")).denial
+    assert f"src/cart.py is free, but reserved for {bob.name} until 20" in denied
+    assert "leased by" not in denied
+    assert (await bob.edit("src/cart.py")).denial == ""
+
+
 async def test_denied_patch_takes_none_of_its_files(near):
     alice, bob = near("claude"), near("codex")
     await alice.edit("src/cart.py")

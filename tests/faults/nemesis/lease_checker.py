@@ -1,5 +1,5 @@
 """No two agents hold overlapping locks at one time, tokens only rise, stale tokens are refused, and nothing blocks
-for longer than it may.
+for longer than it may, neither a lock nor a reservation.
 
 A lock is held *surely* from the moment its grant was answered until its time is over, counted from the moment the call
 was sent, or until its release was sent. It is held *possibly* from the moment the call was sent until the release was
@@ -15,6 +15,8 @@ from nemesis.history import History, Operation
 
 TAKEOVER_SHARE = 0.25
 """Of the shortest lease: so long after its end only the old holder may have it back."""
+RESERVATION_SHARE = 0.1
+"""Of the shortest lease: so long a path that came free is kept for who waited for it."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ def check_leases(history: History, lease_seconds: float, clock_error: float) -> 
     yield from check_tokens(history)
     yield from check_fenced_writes(history, by_path)
     yield from check_blocking(history, lease_seconds, clock_error)
+    yield from check_reservations(history, lease_seconds * RESERVATION_SHARE + clock_error)
 
 
 def list_sure_holds(
@@ -184,9 +187,50 @@ def check_blocking(history: History, lease_seconds: float, clock_error: float) -
         if operation.kind != "lock" or operation.outcome != "ok" or operation.reply.get("success"):
             continue
         for conflict in operation.reply.get("conflicts", []):
+            if conflict.get("reserved"):
+                continue
             holds = possible.get((operation.project, conflict["file"], conflict["held_by"]), nobody)
             if not holds.may_hold(operation.invoked, operation.ended):
                 yield f"{operation} was blocked by {conflict['held_by']}, who cannot hold {conflict['file']}"
+
+
+def check_reservations(history: History, longest: float) -> Iterator[str]:
+    """Who has a reservation asked for the path in vain, and loses it in time.
+
+    An agent that asks again may get a further reservation, and so may one that saw another take the path.
+    """
+    asked, taken = _list_possible_changes(history)
+    seen: dict[tuple[str, str, str], float] = {}
+    for operation in sorted(history.operations, key=lambda operation: operation.ended):
+        for conflict in operation.reply.get("conflicts", []) if operation.kind == "lock" else ():
+            if not conflict.get("reserved"):
+                continue
+            key = (operation.project, conflict["file"], conflict["held_by"])
+            began = seen.setdefault(key, operation.ended)
+            changes = asked[key], taken[key[:2]]
+            if not changes[0].may_hold(0, operation.ended):
+                yield f"{operation} was blocked by a reservation of {key[2]}, who did not wait for {key[1]}"
+            elif any(change.may_hold(began, operation.ended) for change in changes):
+                seen[key] = operation.ended
+            elif operation.invoked > began + longest:
+                yield f"{operation} was blocked by a reservation of {key[2]} for {key[1]} that should have ended"
+
+
+def _list_possible_changes(
+    history: History,
+) -> tuple[dict[tuple[str, str, str], PossibleHolds], dict[tuple[str, str], PossibleHolds]]:
+    """When each agent asked for each path, and when somebody may have taken it."""
+    asked: dict[tuple[str, str, str], PossibleHolds] = defaultdict(PossibleHolds)
+    taken: dict[tuple[str, str], PossibleHolds] = defaultdict(PossibleHolds)
+    for operation in sorted(history.operations, key=lambda operation: operation.invoked):
+        if operation.kind != "lock":
+            continue
+        until = float("inf") if operation.outcome == "unknown" else operation.ended
+        for path in operation.arguments["files"]:
+            asked[operation.project, path, operation.agent].open(operation.invoked, until)
+            if operation.outcome != "ok" or operation.reply.get("success"):
+                taken[operation.project, path].open(operation.invoked, until)
+    return asked, taken
 
 
 def _list_possible_holds(history: History, longest: float) -> dict[tuple[str, str, str], PossibleHolds]:

@@ -229,6 +229,11 @@ def format_conflict(conflict: LeaseConflict) -> str:
     reason = (
         f'"{quote_line(str(conflict["reason"]))}"{warning}' if conflict.get("reason") else "no reason given"
     )
+    if conflict.get("reserved"):
+        return (
+            f"{quote_line(conflict['file'])} is free, but reserved for {conflict['held_by']}{coverage} until"
+            f" {conflict['expires_at']}, because they asked for it before you. Reason: {reason}.{inactivity}"
+        )
     return (
         f"{quote_line(conflict['file'])} is leased by {conflict['held_by']}{coverage} since {conflict['since']}"
         f" until {conflict['expires_at']}, longer while they are active. Reason: {reason}.{inactivity}"
@@ -239,7 +244,8 @@ def _format_coverage(conflict: LeaseConflict) -> str:
     leased = str(conflict.get("lock") or conflict["file"])
     file, region = split_region(leased)
     if region is None or file != conflict["file"]:
-        return f" (by its lease on {leased})" if leased != conflict["file"] else ""
+        noun = "request for" if conflict.get("reserved") else "lease on"
+        return f" (by its {noun} {leased})" if leased != conflict["file"] else ""
     name = conflict.get("region", {}).get("symbol")
     symbol = f"in {name}" if name else ""
     noun = "line" if region.lines.isdigit() else "lines"

@@ -1,5 +1,5 @@
-"""The boot sections `your_locks`, what earlier sessions of the agent hold, and `relevant_locks`, the locks of others
-near the task, by holder."""
+"""The boot sections `your_locks`, what earlier sessions of the agent hold, `waiting_for_locks`, what they waited for, and
+`relevant_locks`, the locks of others near the task, by holder."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,11 +7,15 @@ from typing import Any
 
 from commonplace.boot import BootSection, PartialSection, StartingSession, list_topic_words
 from commonplace.call import Call
-from commonplace.rooms.locks import store
+from commonplace.file_region import shorten_path
+from commonplace.notice import list_names
+from commonplace.rooms.locks import reservations, store
 from commonplace.rooms.locks.lease import Lease, LeaseMoment
+from commonplace.rooms.locks.reservations import LockQueue, Waiter
 
 _MAX_LOCKS_IN_BOOT = 20
 _MAX_LOCKS_SCANNED = 100
+_MAX_HOLDERS = 3
 
 
 async def list_own_locks(call: Call, start: StartingSession) -> list[dict[str, Any]]:
@@ -27,6 +31,33 @@ async def list_own_locks(call: Call, start: StartingSession) -> list[dict[str, A
     return [
         {name: value for name, value in group.items() if name not in ("held_by", "stale")} for group in groups
     ]
+
+
+async def list_lock_waits(call: Call, start: StartingSession) -> list[str]:
+    """What the sessions that this one continues waited for, with its place, which it keeps."""
+    if not start.earlier_sessions:
+        return []
+    now, session = await call.tx.clock(), call.own_session
+    queue = await reservations.load_queue(call.tx, session, False, now)
+    own = [waiter for waiter in queue.waiters if waiter.session == session.id]
+    if not own:
+        return []
+    requests = [waiter.request for waiter in own]
+    leases = await store.list_candidate_leases(call.tx, call.project, requests, False)
+    alive = [lease for lease in leases if lease.blocks_others(now)]
+    moment = LeaseMoment(now, call.now)
+    return [_describe_wait(waiter, queue, alive, moment) for waiter in own[:_MAX_LOCKS_IN_BOOT]]
+
+
+def _describe_wait(waiter: Waiter, queue: LockQueue, leases: Sequence[Lease], moment: LeaseMoment) -> str:
+    name = shorten_path(waiter.request.path)
+    if waiter.has_reservation(moment.lease):
+        return f"{name} (reserved for you until {moment.show_time(waiter.reserved_until)})"
+    met = [(waiter.request, lease) for lease in leases if waiter.conflicts_with(lease)]
+    holders = list_names([lease.agent for _, lease in met], _MAX_HOLDERS)
+    before = queue.count_waiting_before([(waiter.request, waiter.as_lease())], waiter.session, moment.lease)
+    state = f"held by {holders}" if holders else "free"
+    return f"{name} ({state}, {before} before you)"
 
 
 async def list_relevant_locks(call: Call, start: StartingSession) -> PartialSection:
@@ -73,4 +104,5 @@ def _is_below_any(lease: Lease, roots: list[str]) -> bool:
 
 
 YOUR_LOCKS_SECTION = BootSection("your_locks", 1, list_own_locks)
+LOCK_WAITS_SECTION = BootSection("waiting_for_locks", 2, list_lock_waits)
 RELEVANT_LOCKS_SECTION = BootSection("relevant_locks", 40, list_relevant_locks)

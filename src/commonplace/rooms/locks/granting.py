@@ -13,9 +13,10 @@ from commonplace.call import Call
 from commonplace.dormant_sessions import list_dormant_sessions, lock_dormant_sessions
 from commonplace.file_region import split_region
 from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import paths, store, waiters
+from commonplace.rooms.locks import paths, reservations, store, waiters
 from commonplace.rooms.locks.events import LEASE_TAKEN_OVER
 from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockRequest
+from commonplace.rooms.locks.reservations import LockQueue
 from commonplace.store.database import Work
 from commonplace.store.shared_reads import run_together
 
@@ -57,6 +58,25 @@ async def load_lock_state(call: Call, requests: Sequence[LockRequest], fold: boo
         lambda tx: waiters.list_free_paths(tx, call.own_session),
     ]
     return LockState(*await run_together(call.tx, works))
+
+
+async def load_queue(call: Call, state: LockState, fold: bool) -> LockQueue:
+    if not state.scope.has_waiters:
+        return LockQueue()
+    return await reservations.load_queue(call.tx, call.own_session, fold, state.now)
+
+
+async def ask_queue(
+    call: Call, requests: Sequence[LockRequest], state: LockState, decision: LockDecision, fold: bool
+) -> LockQueue:
+    """Add to the conflicts what is reserved for others, or is reserved now because they waited longer."""
+    queue, session, now = await load_queue(call, state, fold), call.own_session.id, state.now
+    if queue.meets_others(requests, session, now):
+        queue = await reservations.offer_free_paths(
+            call.tx, call.project, queue, fold, now, call.now, asking=session
+        )
+    decision.conflicts += queue.list_conflicts(requests, session, now)
+    return queue
 
 
 async def decide_under_contention(

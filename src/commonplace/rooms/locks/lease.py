@@ -58,6 +58,8 @@ class Lease:
     expires_at: int
     active_at: int = 0
     session_ended: bool = False
+    is_reservation: bool = False
+    """Nobody holds it yet: it is kept for a session that waited for it (`reservations.py`)."""
 
     @classmethod
     def from_row(cls, row: Row, fold: bool) -> "Lease":

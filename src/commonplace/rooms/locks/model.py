@@ -83,6 +83,8 @@ class LockConflict(Reply):
     lock: str = ""
     region: LockedRegion | None = None
     bases: list[str] = []
+    reserved: bool = False
+    """Nobody holds it: until `expires_at` it is kept for `held_by`, who has waited for it."""
 
     @classmethod
     def from_lease(
@@ -100,6 +102,7 @@ class LockConflict(Reply):
             stale=lease.is_stale(moment),
             mode=lease.mode,
             lock="" if lease.name == request.file else lease.name,
+            reserved=lease.is_reservation,
         )
 
 
@@ -138,7 +141,7 @@ class UnlockFilesReply(Reply):
     still_held: list[str] = []
     not_held: list[str] = []
     notified: list[str] = []
-    """Agents that waited for one of them and were told."""
+    """Agents for which one of them is reserved now, because they waited for it longest; they were told."""
     withdrawn: list[str] = []
     """Paths that the caller waited for and is not told about any more."""
 
@@ -203,15 +206,20 @@ class LockWaiter(Reply):
     agent: str
     since: str
     region: LockedRegion | None = None
+    reserved_until: str = ""
+    """The file is free and reserved for this agent."""
 
     @classmethod
-    def from_row(cls, row: Row) -> "LockWaiter":
+    def from_row(cls, row: Row, moment: LeaseMoment) -> "LockWaiter":
         file, region = split_region(row["path"])
         return cls(
             file=file,
             region=LockedRegion.from_region(region),
             agent=row["agent"],
             since=iso(row["at"]),
+            reserved_until=moment.show_time(row["reserved_until"])
+            if row["reserved_until"] > moment.lease
+            else "",
         )
 
 
@@ -220,5 +228,5 @@ class LockListing(Reply):
     locks: list[Lock]
     your_locks: list[OwnLock] = []
     wanted_by: list[LockWaiter] = []
-    """Who asked for these in vain and is told when they are free."""
+    """Who asked for these in vain, the longest first; each is told when they are reserved for it."""
     claimed: list[ClaimedFile] = []

@@ -18,10 +18,11 @@ from commonplace.dormant_sessions import list_dormant_sessions
 from commonplace.file_region import shorten_path
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import store, waiters
+from commonplace.rooms.locks import reservations, store, waiters
 from commonplace.rooms.locks.claimed_files import list_changed_files, list_claimed_files
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.granting import (
+    ask_queue,
     canonicalize_files,
     decide_under_contention,
     list_dormant_holders,
@@ -50,14 +51,14 @@ from commonplace.rooms.locks.model import (
     OwnLock,
     UnlockFilesReply,
 )
+from commonplace.rooms.locks.reservations import LockQueue
 from commonplace.store.counters import advance_counter
-from commonplace.store.database import Row, Work
+from commonplace.store.database import Row, Tx, Work
 from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
-_TOLD_WHEN_FREE = (
-    "The holder was told, and a notice tells you when {pronoun} free: call again then (memory_unlock_files withdraws"
-    " this)."
+_TOLD_WHEN_RESERVED = (
+    "notice tells you when {pronoun} reserved for you: call again then (memory_unlock_files withdraws this)."
 )
 _WAIT_OR_WORK = "Do other work, or call again with wait_seconds."
 _WAIT_ON_OR_WORK = "Do other work, or call again to go on waiting."
@@ -87,8 +88,9 @@ async def lock_files(
     state = await load_lock_state(call, requests, fold)
     now = state.now
     decision = await decide_under_contention(call, requests, fold, now, state.candidates)
+    queue = await ask_queue(call, requests, state, decision, fold)
     if decision.conflicts:
-        return await _answer_conflict(call, decision, len(paths_wanted), reason, now, wait_seconds)
+        return await _answer_conflict(call, decision, queue, len(paths_wanted), reason, now, wait_seconds)
     if state.scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
@@ -98,38 +100,51 @@ async def lock_files(
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
     first_token = leases.fencing_token(state.scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = await store_grants(call, requests, decision, first_token, terms)
-    await waiters.delete_served_waiters(call.tx, call.own_session, requests, news.waiting, state.free, fold)
+    await reservations.keep_others_waiting(call.tx, call.own_session, queue, granted)
+    await reservations.delete_served_waiters(call.tx, call.own_session, queue, requests, state.free, fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
     return _build_grant_reply(call, granted, decision, terms, news)
 
 
 async def _answer_conflict(
-    call: Call, decision: LockDecision, requested: int, reason: str, now: int, wait_seconds: int
+    call: Call,
+    decision: LockDecision,
+    queue: LockQueue,
+    requested: int,
+    reason: str,
+    now: int,
+    wait_seconds: int,
 ) -> LockFilesReply:
     """Tell the holders that somebody waits for their files, once. A wait goes on until the files are free or its time
     is over; only what cannot wait ends it, and the reply says which of these it was."""
-    reply = _build_conflict_reply(call, decision, await describe_holders(call, decision), requested, now)
     session, asked_at = call.own_session, call.now
+    holders = await describe_holders(call, decision)
+    before = queue.count_waiting_before(decision.conflicts, session.id, now)
+    reply = _build_conflict_reply(call, decision, holders, before, requested, now)
     if not wait_seconds:
         reply.message = f"{reply.message} {_WAIT_OR_WORK}"
-        await waiters.notify_holders(call.tx, session, decision, reason, now, asked_at)
-        await waiters.insert_waiters(call.tx, session, decision, asked_at)
+        await waiters.begin_waiting(call.tx, session, decision, reason, now, asked_at)
         return reply
-    holders = {lease.agent for _, lease in decision.conflicts}
-    interruption = await waiters.find_interruption(call.tx, session, holders) if session.has_notice else ""
+    names = {lease.agent for _, lease in decision.conflicts}
+    interruption = await waiters.find_interruption(call.tx, session, names) if session.has_notice else ""
     ended = (
         f"The wait ended early, without the lock: {interruption} (see _notice)."
         if interruption
         else f"Waited {wait_seconds} s in vain."
     )
     reply.message = f"{ended} {reply.message} {_WAIT_ON_OR_WORK}"
+
+    async def write_offers(tx: Tx) -> None:
+        await reservations.offer_in_project(tx, session.project, asked_at)
+
     raise WaitForEvents(
         call,
         reply,
         wait_seconds,
-        lambda tx: waiters.insert_waiters(tx, session, decision, asked_at),
-        write_at_start=lambda tx: waiters.notify_holders(tx, session, decision, reason, now, asked_at),
+        lambda tx: waiters.insert_waiters(tx, session, decision, reason, now, asked_at),
+        write_at_start=lambda tx: waiters.begin_waiting(tx, session, decision, reason, now, asked_at),
+        write_between=write_offers if queue.has_changed else None,
         ends_with_notice=bool(interruption),
     )
 
@@ -140,8 +155,6 @@ class _FileNews:
 
     claimed: list[ClaimedFile]
     changed: list[ChangedFile]
-    waiting: list[str]
-    """The paths that the session itself waits for."""
 
 
 async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: bool) -> _FileNews:
@@ -149,7 +162,6 @@ async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: boo
     works: list[Work[Any]] = [
         lambda tx: list_claimed_files(structs.replace(call, tx=tx), requests, fold),
         lambda tx: list_changed_files(structs.replace(call, tx=tx), files),
-        lambda tx: waiters.list_paths_of_session(tx, call.own_session),
     ]
     return _FileNews(*await run_together(call.tx, works))
 
@@ -201,11 +213,12 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     if released:
         await store.delete_leases(call.tx, call.project, released)
     released_names = [lease.name for lease in released if lease.blocks_others(now)]
-    notified: list[str] = []
     if released_names:
         call.subject = store.format_file_names(released_names)
         call.emit(FILES_RELEASED, files=released_names)
-        notified = await waiters.notify_waiters_of_project(call.tx, call.project, call.now)
+    offers = LockQueue()
+    if released_names or withdrawn:
+        offers = await reservations.offer_in_project(call.tx, call.project, call.now)
     still_held = [lease.name for lease in held if lease not in released and lease.blocks_others(now)]
     if not still_held:
         await waiters.drop_wanted_notices(call.tx, call.own_session)
@@ -217,7 +230,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
             for path, found in named.items()
             if not any(lease.blocks_others(now) for lease in found)
         ],
-        notified=notified,
+        notified=offers.list_offered_agents(),
         withdrawn=withdrawn,
     )
 
@@ -267,13 +280,13 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
             OwnLock.from_lease(lease, moment, call.own_session.id)
             for lease in [*mine, *earlier][:MAX_LISTED_LOCKS]
         ],
-        wanted_by=[LockWaiter.from_row(row) for row in waiting],
+        wanted_by=[LockWaiter.from_row(row, moment) for row in waiting],
         claimed=await list_claimed_files(call, wanted, fold) if in_use["has_claims"] else [],
     )
 
 
 def _build_conflict_reply(
-    call: Call, decision: LockDecision, holders: Holders, requested: int, now: int
+    call: Call, decision: LockDecision, holders: Holders, before: int, requested: int, now: int
 ) -> LockFilesReply:
     moment = LeaseMoment(now, call.now)
     conflicts = [
@@ -281,15 +294,35 @@ def _build_conflict_reply(
         for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
     ]
     files = len({request.path for request, _ in decision.conflicts})
-    summary = f"{files} of {requested} paths are locked by {holders.names}; nothing was locked."
+    summary = (
+        f"{files} of {requested} paths are {_describe_conflicts(decision, holders)}; nothing was locked."
+    )
     call.subject = summary
-    told = _TOLD_WHEN_FREE.format(pronoun="it is" if files == 1 else "they are")
+    told = _TOLD_WHEN_RESERVED.format(pronoun="it is" if files == 1 else "they are")
+    told = f"A {told}" if _is_only_reserved(decision) else f"The holder was told, and a {told}"
     return LockFilesReply(
         success=False,
         locked=[],
         conflicts=conflicts,
-        message=f"{summary} {holders.advice or told}",
+        message=" ".join(filter(None, (summary, _format_place(before), holders.advice or told))),
     )
+
+
+def _is_only_reserved(decision: LockDecision) -> bool:
+    return all(lease.is_reservation for _, lease in decision.conflicts)
+
+
+def _describe_conflicts(decision: LockDecision, holders: Holders) -> str:
+    if _is_only_reserved(decision):
+        return f"free, but reserved for {holders.names} who waited longer"
+    is_mixed = any(lease.is_reservation for _, lease in decision.conflicts)
+    return f"locked by or reserved for {holders.names}" if is_mixed else f"locked by {holders.names}"
+
+
+def _format_place(before: int) -> str:
+    if not before:
+        return ""
+    return f"{before} agents wait before you." if before > 1 else "1 agent waits before you."
 
 
 def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:

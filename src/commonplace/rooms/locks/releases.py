@@ -17,7 +17,7 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import MINUTE
 from commonplace.operation import Reply, operation
-from commonplace.rooms.locks import granting, store, waiters
+from commonplace.rooms.locks import granting, reservations, store
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockMode, LockRequest
@@ -46,7 +46,7 @@ class ReleasedLock(Reply):
 class ReleasedLocks(Reply):
     released: list[ReleasedLock]
     notified: list[str] = []
-    """Agents that waited for one of them and were told."""
+    """Agents for which one of them is reserved now; they were told."""
 
 
 class ReturnedLock(Reply):
@@ -76,9 +76,10 @@ async def release_lock(
     await _tell_holders(call, held, reason)
     call.subject = f"{agent} {store.format_file_names(names)}: {reason}"
     call.emit(FILES_RELEASED, files=names, agent=agent, reason=reason)
+    offers = await reservations.offer_in_project(call.tx, call.project, call.now)
     return ReleasedLocks(
         released=[_describe_released(lease) for lease in held],
-        notified=await waiters.notify_waiters_of_project(call.tx, call.project, call.now),
+        notified=offers.list_offered_agents(),
     )
 
 
@@ -114,7 +115,10 @@ async def return_lock(
     terms = LeaseTerms(holder.id, agent, mode, reason, minutes * MINUTE, now)
     token = leases.fencing_token(state.scope.epoch, counter)
     (granted,) = await granting.store_grants(held, [request], decision, token, terms)
-    await waiters.delete_served_waiters(call.tx, holder, [request], [], state.free, fold)
+    # A person decides here, so reservations are not asked; who has one waits on.
+    queue = await granting.load_queue(held, state, fold)
+    await reservations.keep_others_waiting(call.tx, holder, queue, [granted])
+    await reservations.delete_served_waiters(call.tx, holder, queue, [request], state.free, fold)
     text = f"{call.agent} gave you back the lock on {granted.name}."
     await activity.notify_sessions(call.tx, call.project, [holder.id], text, call.now)
     call.subject = f"{agent} {granted.name}"

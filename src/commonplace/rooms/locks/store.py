@@ -46,24 +46,28 @@ _SELECT_LEASES_OF_OTHERS = f"{_SELECT_LEASES} and {_HELD_BY_OTHERS} order by lea
 
 @dataclass(frozen=True, slots=True)
 class LockScope:
-    """The project's lock settings, and how many leases this session holds."""
+    """The project's lock settings, how many leases this session holds, and whether anybody waits for a lock."""
 
     epoch: int
     fold: bool
     held_count: int
+    has_waiters: bool
 
 
 async def load_lock_scope(tx: Tx, project: str, session: str) -> LockScope:
     row = await tx.one(
         "select (select value from setting where name = 'epoch') as epoch,"
         " (select ignore_case from project where name = $1) as ignore_case,"
-        " (select count(*) from lease where project = $1 and session = $2) as held",
+        " (select count(*) from lease where project = $1 and session = $2) as held,"
+        " exists (select 1 from lock_waiter where project = $1) as has_waiters",
         project,
         session,
     )
     if row is None:
-        return LockScope(FIRST_EPOCH, False, 0)
-    return LockScope(int(row["epoch"] or FIRST_EPOCH), bool(row["ignore_case"]), row["held"])
+        return LockScope(FIRST_EPOCH, False, 0, False)
+    return LockScope(
+        int(row["epoch"] or FIRST_EPOCH), bool(row["ignore_case"]), row["held"], bool(row["has_waiters"])
+    )
 
 
 async def project_ignores_case(tx: Tx, project: str) -> bool:

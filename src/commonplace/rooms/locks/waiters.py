@@ -1,18 +1,19 @@
-"""Sessions that asked for a lock in vain: they are told once when the path comes free, and others see that they wait.
+"""Sessions that asked for a lock in vain: who they are, since when they wait, and what they and the holders are told.
 
-A session waits until it gets the lock, ends, or the lease that it met would have lapsed twice: its holder may renew it
-once. A release checks the waiters of its project; a lease that lapses silently is noticed by the waiter's own activity.
+A session waits until it gets the lock, does not use its reservation (`reservations.py`), withdraws, ends, or the lease
+that it met would have lapsed twice: its holder may renew it once. Asking again does not cost it its place.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 
 from commonplace import activity
 from commonplace.activity import AgentSession
+from commonplace.clock import MINUTE
 from commonplace.file_region import shorten_path
 from commonplace.named_notices import delete_notices_by_prefix
 from commonplace.notice import FREE_PREFIX, is_urgent_mail
 from commonplace.rooms.locks import store
-from commonplace.rooms.locks.lease import Lease, LockDecision, LockRequest
+from commonplace.rooms.locks.lease import Lease, LockDecision
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row, Tx
 
@@ -20,36 +21,56 @@ _MAX_WAITERS = 200
 _MAX_HOLDERS_TOLD = 20
 _MAX_REASON_CHARACTERS = 80
 _WANTED_PREFIX = "wanted_"
+_EXPECTED_LEASE = 30 * MINUTE
+"""What somebody who has a reservation will probably lock it for: the default of memory_lock_files."""
 
 
 def waiting_ends_at(leases: Iterable[Lease]) -> int:
-    return max(lease.expires_at + lease.ttl for lease in leases)
+    return max(
+        lease.expires_at + (2 * _EXPECTED_LEASE if lease.is_reservation else lease.ttl) for lease in leases
+    )
 
 
-async def insert_waiters(tx: Tx, session: AgentSession, decision: LockDecision, now: int) -> None:
+async def begin_waiting(
+    tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
+) -> None:
+    await _notify_holders(tx, session, decision, reason, store_now, now)
+    await insert_waiters(tx, session, decision, reason, store_now, now)
+
+
+async def insert_waiters(
+    tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
+) -> None:
+    """A session that already waits for a path keeps its place, unless its waiting was over."""
     leases_by_path: dict[str, list[Lease]] = {}
     for request, lease in decision.conflicts:
         leases_by_path.setdefault(request.path, []).append(lease)
     mode = decision.conflicts[0][0].mode
     await tx.many(
-        "insert into lock_waiter (project, session, path, agent, mode, at, until) values ($1, $2, $3, $4, $5, $6, $7)"
-        " on conflict (project, session, path) do update set mode = excluded.mode, at = excluded.at,"
-        " until = excluded.until",
+        "insert into lock_waiter (project, session, path, agent, mode, reason, at, until)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8)"
+        " on conflict (project, session, path) do update set mode = excluded.mode, reason = excluded.reason,"
+        " at = case when lock_waiter.until <= $9 then excluded.at else lock_waiter.at end,"
+        " reserved_until = case when lock_waiter.until <= $9 then 0 else lock_waiter.reserved_until end,"
+        " until = case when lock_waiter.until > excluded.until then lock_waiter.until else excluded.until end",
         [
-            (session.project, session.id, path, session.agent, mode, now, waiting_ends_at(leases))
+            (
+                *(session.project, session.id, path, session.agent),
+                *(mode, reason, now, waiting_ends_at(leases), store_now),
+            )
             for path, leases in leases_by_path.items()
         ],
     )
 
 
-async def notify_holders(
+async def _notify_holders(
     tx: Tx, session: AgentSession, decision: LockDecision, reason: str, store_now: int, now: int
 ) -> None:
     """Tell the holders who wants their files; about each file once, until the session got it or withdrew."""
-    known = set(await list_paths_of_session(tx, session))
+    known = set(await _list_paths_of_session(tx, session, store_now))
     wanted: dict[str, list[str]] = {}
     for request, lease in decision.conflicts:
-        if request.path not in known and not lease.session_ended and lease.blocks_others(store_now):
+        if request.path not in known and _is_held(lease, store_now):
             wanted.setdefault(lease.session, []).append(request.file)
     purpose = f' for "{shorten_line(reason, _MAX_REASON_CHARACTERS)}"' if reason.strip() else ""
     for holder, files in list(wanted.items())[:_MAX_HOLDERS_TOLD]:
@@ -63,6 +84,10 @@ async def notify_holders(
         )
         if pending is None:
             await activity.notify_sessions(tx, session.project, [holder], text, now, _WANTED_PREFIX)
+
+
+def _is_held(lease: Lease, now: int) -> bool:
+    return not lease.is_reservation and not lease.session_ended and lease.blocks_others(now)
 
 
 async def find_interruption(tx: Tx, session: AgentSession, holders: Collection[str]) -> str:
@@ -94,6 +119,8 @@ async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) 
         "delete from lock_waiter where project = $1 and session = $2 and ($3 = 1 or path = any($4)) returning path",
         *(session.project, session.id, int(not paths), list(paths)),
     )
+    if rows and session.has_notice:
+        await activity.delete_notices(tx, session, [row["path"] for row in rows])
     return sorted(shorten_path(row["path"]) for row in rows)
 
 
@@ -106,118 +133,82 @@ async def list_free_paths(tx: Tx, session: AgentSession) -> list[str]:
     return [row["text"] for row in rows]
 
 
-async def delete_served_waiters(
-    tx: Tx,
-    session: AgentSession,
-    granted: Sequence[LockRequest],
-    waiting: Sequence[str],
-    free: Sequence[str],
-    fold: bool,
-) -> None:
-    """The session got these locks: it no longer waits for what they cover, and need not be told that it is free."""
-    served = _list_covered(waiting, granted, fold)
-    if served:
-        await _delete_waiters(tx, session.project, session.id, served)
-    if known := _list_covered(free, granted, fold):
-        await activity.delete_notices(tx, session, known)
+async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> bool:
+    """The session ended; return whether something was reserved for it."""
+    rows = await tx.all(
+        "delete from lock_waiter where project = $1 and session = $2 returning reserved_until",
+        project,
+        session,
+    )
+    had_reservation = any(row["reserved_until"] for row in rows)
+    if had_reservation:
+        await tx.queue(
+            "delete from notice where project = $1 and session = $2 and substr(id, 1, $4) = $3",
+            *(project, session, FREE_PREFIX, len(FREE_PREFIX)),
+        )
+    return had_reservation
 
 
-def _list_covered(paths: Sequence[str], granted: Sequence[LockRequest], fold: bool) -> list[str]:
-    requests = [LockRequest.from_path(path, "exclusive", fold) for path in paths]
-    return [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
+async def move_waiters(tx: Tx, session: AgentSession, dormant: Sequence[str]) -> None:
+    """The session that starts waits for what these waited for, since they did."""
+    rows = await tx.all(
+        "delete from lock_waiter where project = $1 and session = any($2)"
+        " returning path, mode, reason, at, until, reserved_until",
+        session.project,
+        list(dormant),
+    )
+    first_by_path = {row["path"]: row for row in sorted(rows, key=lambda row: -row["at"])}
+    await tx.many(
+        "insert into lock_waiter (project, session, path, agent, mode, reason, at, until, reserved_until)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        [
+            (
+                *(session.project, session.id, path, session.agent),
+                *(row["mode"], row["reason"], row["at"], row["until"], row["reserved_until"]),
+            )
+            for path, row in first_by_path.items()
+        ],
+    )
 
 
-async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> None:
-    await tx.queue("delete from lock_waiter where project = $1 and session = $2", project, session)
-
-
-async def list_waiters(tx: Tx, project: str, store_now: int) -> Sequence[Row]:
-    """List who waits at this time of leases, the longest first."""
+async def list_waiters(tx: Tx, project: str, store_now: int, session: str = "") -> Sequence[Row]:
+    """List who waits at this time of leases, the longest first; `session` also if it is dormant."""
     return await tx.all(
-        "select lock_waiter.session, lock_waiter.path, lock_waiter.agent, lock_waiter.mode, lock_waiter.at"
+        "select lock_waiter.session, lock_waiter.path, lock_waiter.agent, lock_waiter.mode, lock_waiter.reason,"
+        " lock_waiter.at, lock_waiter.until, lock_waiter.reserved_until, session.active_at"
         " from lock_waiter join session on session.project = $1 and session.id = lock_waiter.session"
+        " left join api_key on api_key.id = session.key_id"
         " where lock_waiter.project = $1 and lock_waiter.until > $2 and session.ended_at is null"
-        f" and {activity.IS_AWAKE}"
-        " order by lock_waiter.at, lock_waiter.path, lock_waiter.session limit $3",
+        f" and api_key.revoked_at is null and (lock_waiter.session = $4 or {activity.IS_AWAKE})"
+        " order by lock_waiter.at, lock_waiter.session, lock_waiter.path limit $3",
         project,
         store_now,
         _MAX_WAITERS,
+        session,
     )
 
 
-async def notify_waiters_of_project(tx: Tx, project: str, now: int) -> list[str]:
-    """Notify the waiters whose paths a release made free; return their agents."""
-    rows = await list_waiters(tx, project, await tx.clock())
-    notified = await _notify_free_waiters(tx, project, rows, now)
-    return sorted({row["agent"] for row in rows if row["session"] in notified})
+async def take_free_notice(tx: Tx, project: str, session: str, path: str) -> Row | None:
+    """Drop the notice that the path came free, if its session has not read it, and return it."""
+    return await tx.one(
+        "delete from notice where project = $1 and session = $2 and text = $3 and substr(id, 1, $5) = $4 returning at",
+        *(project, session, path, FREE_PREFIX, len(FREE_PREFIX)),
+    )
 
 
-async def _notify_on_activity(
-    tx: Tx, session: AgentSession, waiting: Sequence[Row], now: int, store_now: int
-) -> bool:
-    """Notify the session if what it waits for lapsed meanwhile.
-
-    `waiting` was read before the call, which may have locked or withdrawn some of it.
-    """
-    if all(row["until"] <= store_now for row in waiting):
-        return False
-    rows = await _list_waiters_of_session(tx, session, store_now)
-    await _notify_free_waiters(tx, session.project, rows, now)
-    return bool(rows)
-
-
-NOTIFY_WAITER = activity.ActivityStep(
-    "select session, path, mode, until from lock_waiter where project = $1 and session = $2 order by path",
-    _notify_on_activity,
-)
-
-
-async def list_paths_of_session(tx: Tx, session: AgentSession) -> list[str]:
+async def _list_paths_of_session(tx: Tx, session: AgentSession, store_now: int) -> list[str]:
     """What the session waits for."""
-    return [row["path"] for row in await _list_waiters_of_session(tx, session, await tx.clock())]
-
-
-async def _list_waiters_of_session(tx: Tx, session: AgentSession, store_now: int) -> Sequence[Row]:
-    return await tx.all(
-        "select session, path, mode from lock_waiter where project = $1 and session = $2 and until > $3 order by path",
+    rows = await tx.all(
+        "select path from lock_waiter where project = $1 and session = $2 and until > $3 order by path",
         *(session.project, session.id, store_now),
     )
+    return [row["path"] for row in rows]
 
 
-async def _delete_waiters(tx: Tx, project: str, session: str, waited_paths: Sequence[str]) -> None:
+async def delete_waiters(tx: Tx, project: str, session: str, waited_paths: Sequence[str]) -> None:
     await tx.queue(
         "delete from lock_waiter where project = $1 and session = $2 and path = any($3)",
         project,
         session,
         list(waited_paths),
     )
-
-
-async def _notify_free_waiters(tx: Tx, project: str, rows: Sequence[Row], now: int) -> set[str]:
-    """Notify those of the waiting sessions whose paths are free now, and return them."""
-    if not rows:
-        return set()
-    lease_now = await tx.clock()
-    fold = await store.project_ignores_case(tx, project)
-    requests = [LockRequest.from_path(row["path"], row["mode"], fold) for row in rows]
-    leases = [
-        lease
-        for lease in await store.list_candidate_leases(tx, project, requests, fold)
-        if lease.blocks_others(lease_now)
-    ]
-    free_paths: dict[str, list[str]] = {}
-    for row, request in zip(rows, requests, strict=True):
-        if not any(lease.session != row["session"] and request.conflicts_with(lease) for lease in leases):
-            free_paths.setdefault(row["session"], []).append(row["path"])
-    notified = set()
-    for session, files in free_paths.items():
-        await _delete_waiters(tx, project, session, files)
-        held = [
-            LockRequest.from_path(lease.path, lease.mode, fold)
-            for lease in leases
-            if lease.session == session and lease.mode == "exclusive"
-        ]
-        for path in sorted(set(files) - set(_list_covered(files, held, fold))):
-            await activity.notify_sessions(tx, project, [session], path, now, FREE_PREFIX)
-            notified.add(session)
-    return notified

@@ -1,5 +1,6 @@
 """What a session that starts takes over from earlier ones of its agent: from those that ended, what their agent has not
-read; from one that is dormant (`dormant_sessions.py`), its notices and claims, too. Its locks are taken on demand."""
+read; from one that is dormant (`dormant_sessions.py`), its notices, claims and waits for locks, too. Its locks are taken
+on demand."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +9,7 @@ from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.dormant_sessions import is_continued_by
 from commonplace.rooms.backlog.store import move_claims
+from commonplace.rooms.locks.waiters import move_waiters
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.agent_identity import SessionRequest
 from commonplace.rooms.sessions.followed_boards import continue_following
@@ -30,4 +32,5 @@ async def continue_earlier_sessions(
     if ids:
         await store.move_notices(call.tx, session, ids)
         await move_claims(call.tx, session, ids)
+        await move_waiters(call.tx, session, ids)
     return replace(start, earlier_sessions=earlier)

@@ -11,11 +11,8 @@ from commonplace.rooms.agents.model import AGENT_STALE_AFTER
 from commonplace.rooms.backlog.claims import release_claims_of_session
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.locks.waiters import (
-    delete_waiters_of_session,
-    drop_wanted_notices,
-    notify_waiters_of_project,
-)
+from commonplace.rooms.locks.reservations import offer_in_project
+from commonplace.rooms.locks.waiters import delete_waiters_of_session, drop_wanted_notices
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.events import SESSION_ENDED
 from commonplace.rooms.work import store as work
@@ -29,19 +26,20 @@ async def release_holdings(
 ) -> list[str]:
     """Close the work of a session that has ended, and of those that it continued, release their locks, and announce its
     end; return the released paths."""
-    now, released = await call.tx.clock(), list[str]()
+    now, released, had_reservation = await call.tx.clock(), list[str](), False
     for each in (session, *dormant):
         await work.close_work_of_session(call.tx, each.project, each.id, call.now)
         released += await locks.release_leases_of_session(call.tx, each.project, each.id, now)
-        await delete_waiters_of_session(call.tx, each.project, each.id)
+        had_reservation |= await delete_waiters_of_session(call.tx, each.project, each.id)
     await drop_wanted_notices(call.tx, session)
     live_since = call.now - SESSION_LIVE_MICROSECONDS
     await store.mark_agent_idle(call.tx, session, live_since, call.now)
     if not await store.is_name_busy(call.tx, session.project, session.agent, live_since):
         await announce_departure(call, session)
     call.emit(SESSION_ENDED, project=session.project, agent=session.agent, handoff_id=handoff_id)
+    if released or had_reservation:
+        await offer_in_project(call.tx, session.project, call.now)
     if released:
-        await notify_waiters_of_project(call.tx, session.project, call.now)
         call.emit(FILES_RELEASED, project=session.project, agent=session.agent, files=released)
     return released
 

@@ -64,6 +64,8 @@ class BootPack(Reply, kw_only=True):
     active_agents: list[Any] = []
     your_locks: list[Any] = []
     """What an earlier session of the agent, which made no call since, has locked: memory_lock_files takes it over."""
+    waiting_for_locks: list[Any] = []
+    """What that session waited for: the agent has kept its place."""
     relevant_locks: list[Any] = []
     specs: list[Any] = []
     checklists: list[Any] = []
