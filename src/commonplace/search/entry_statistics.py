@@ -38,8 +38,9 @@ def sum_statistics(added: Sequence[EntryWords], removed: Sequence[EntryWords]) -
             for reader in readers or ("",):
                 totals[build_counter_name(ENTRY_COUNTER, reader)] += sign
                 totals[build_counter_name(WORD_COUNTER, reader)] += sign * total
-                counted.update([text.build_term_key(term, reader) for term in terms] if reader else terms)
-    steps = {term: times - old_terms[term] for term, times in new_terms.items()}
+                prefix = text.build_term_key("", reader)
+                counted.update([prefix + term for term in terms] if prefix else terms)
+    steps = {term: times - old_terms.get(term, 0) for term, times in new_terms.items()}
     steps |= {term: -times for term, times in old_terms.items() if term not in new_terms}
     return EntryStatistics(dict(sorted(totals.items())), steps)
 

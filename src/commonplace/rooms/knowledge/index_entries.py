@@ -51,7 +51,7 @@ def count_document_words(
 def count_entry_words(
     entry: index.IndexEntry, places: Sequence[str], content_words: Counter[str]
 ) -> Counter[str]:
-    return index.count_entry_words(entry, content_words + text.count_tokens("\n".join(places)))
+    return index.count_entry_words(entry, text.add_counts(content_words, text.count_tokens("\n".join(places))))
 
 
 def _int_or_none(value: Value) -> int | None:
