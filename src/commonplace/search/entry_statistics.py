@@ -1,7 +1,7 @@
 """What a write of index entries changes in the statistics that searches need. Pure computation; `index.py` writes it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class EntryStatistics:
 class EntryWords(NamedTuple):
     """What an entry adds to the statistics, or takes from them: each word once, the number of all, and its readers."""
 
-    terms: Sequence[str]
+    terms: Collection[str]
     total: int
     readers: Sequence[str]
 
@@ -45,6 +45,8 @@ def sum_statistics(added: Sequence[EntryWords], removed: Sequence[EntryWords]) -
     return EntryStatistics(dict(sorted(totals.items())), steps)
 
 
-def sum_plain_statistics(words: WrittenWords) -> EntryStatistics:
-    """The same for one new entry that everyone may read, whose terms are joined already: most writes are that."""
-    return EntryStatistics({ENTRY_COUNTER: 1, WORD_COUNTER: words.total}, {})
+def sum_plain_statistics(written: Sequence[WrittenWords]) -> EntryStatistics:
+    """The same for new entries that everyone may read, whose terms are joined already: most writes are that."""
+    return EntryStatistics(
+        {ENTRY_COUNTER: len(written), WORD_COUNTER: sum(words.total for words in written)}, {}
+    )
