@@ -40,7 +40,11 @@ def sum_statistics(added: Sequence[EntryWords], removed: Sequence[EntryWords]) -
                 totals[build_counter_name(WORD_COUNTER, reader)] += sign * total
                 prefix = text.build_term_key("", reader)
                 counted.update([prefix + term for term in terms] if prefix else terms)
-    steps = {term: times - old_terms.get(term, 0) for term, times in new_terms.items()}
+    steps = {
+        term: times - old_terms.get(term, 0)
+        for term, times in new_terms.items()
+        if term not in old_terms or old_terms[term] != times
+    }
     steps |= {term: -times for term, times in old_terms.items() if term not in new_terms}
     return EntryStatistics(dict(sorted(totals.items())), steps)
 
