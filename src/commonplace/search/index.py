@@ -283,7 +283,7 @@ async def _insert_entries(
         await insert_term_steps(tx, project, statistics.terms)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries)"
-        " select $1, n - $2, 0, 0 from counter where project = $3 and name = 'entry'",
+        " values ($1, (select n - $2 from counter where project = $3 and name = 'entry'), 0, 0)",
         [
             (project, after, numbered_by)
             for after, entry in zip(later, entries, strict=True)

@@ -44,6 +44,7 @@ def build_index_entry(
 ) -> index.IndexEntry:
     """A document is also found by its interface and its cited files."""
     places = (str(row["interface_name"]), *files)
+    is_counted = words is not None and (words.tags, words.places) == (tuple(tags), places)
     entry = index.IndexEntry(
         project=str(row["project"]),
         kind=DOCUMENT_KIND,
@@ -55,11 +56,11 @@ def build_index_entry(
         status=str(row["status"]),
         expires_at=_int_or_none(row["expires_at"]),
         tags=tuple(tags),
+        counted=words.entry if words and is_counted else None,
+        written=words.written if words and is_counted else None,
     )
-    if words is None:
+    if words is None or is_counted:
         return entry
-    if (words.tags, words.places) == (entry.tags, places):
-        return replace(entry, counted=words.entry, written=words.written)
     return replace(entry, counted=_count_entry_words(entry, places, words.content))
 
 

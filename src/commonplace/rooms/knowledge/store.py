@@ -4,6 +4,7 @@ its index entry."""
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 import msgspec
 
@@ -25,6 +26,7 @@ DOCUMENT_COLUMNS = (
 )
 _COLUMN_NAMES = tuple(DOCUMENT_COLUMNS.split(", "))
 _INSERT_DOCUMENT = f"insert into document ({DOCUMENT_COLUMNS}) values ({', '.join(f'${n + 1}' for n in range(len(_COLUMN_NAMES)))})"
+_list_values = itemgetter(*_COLUMN_NAMES)
 _UNSET_FIELDS: dict[str, Value] = {
     "derived_from": "[]",
     "flags": "[]",
@@ -93,7 +95,7 @@ async def insert_document(
 
 async def _insert_row(tx: Tx, row: dict[str, Value]) -> None:
     row["row_hash"] = HASHED_DOCUMENTS.compute_hash(row)
-    await tx.queue(_INSERT_DOCUMENT, *(row[column] for column in _COLUMN_NAMES))
+    await tx.queue(_INSERT_DOCUMENT, *_list_values(row))
 
 
 async def update_document_content(
