@@ -15,7 +15,7 @@ from commonplace.rooms.backlog import model, notices, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
-from commonplace.rooms.backlog.search import BACKLOG_KIND, build_new_entry
+from commonplace.rooms.backlog.search import BACKLOG_KIND, build_entry
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
@@ -43,9 +43,15 @@ def emit_backlog_changed(call: Call, project: str, item: str) -> None:
     call.emit(BACKLOG_CHANGED, project=project, id=item)
 
 
-def emit_backlog_added(call: Call, row: Row) -> None:
+def emit_item_edited(call: Call, row: Row) -> None:
+    """The same for an item whose row is known as it is now."""
+    call.reindex_as(build_entry(row))
+    call.emit(BACKLOG_CHANGED, project=row["project"], id=row["id"])
+
+
+def emit_item_added(call: Call, row: Row) -> None:
     """The same for a new item."""
-    call.index_new(build_new_entry(row))
+    call.index_new(build_entry(row))
     call.emit(BACKLOG_CHANGED, project=row["project"], id=row["id"])
 
 

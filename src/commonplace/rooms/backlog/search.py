@@ -42,8 +42,8 @@ def _build_search_item(row: Row, needs: Sequence[Row]) -> SearchItem:
     )
 
 
-def build_new_entry(row: Row) -> IndexEntry:
-    """The index entry of an item that was just added."""
+def build_entry(row: Row) -> IndexEntry:
+    """The index entry of an item."""
     return entry_from_item(BACKLOG_KIND, row["project"], _build_search_item(row, ()))
 
 
