@@ -71,8 +71,8 @@ class Call(msgspec.Struct):
     """What a read leaves to be written after it; the reply does not depend on it."""
     key_names: Collection[str] = ()
     mask: SecretMask = msgspec.field(default_factory=SecretMask)
-    changed_items: dict[tuple[str, str], dict[str, None]] = {}
-    """The ids that the search index must follow, by project and kind; see `reindex`."""
+    changed_items: dict[tuple[str, str], dict[str, IndexEntry | None]] = {}
+    """The ids that the search index must follow, by project and kind, with their entries where known; see `reindex`."""
     new_entries: list[IndexEntry] = []
     """Entries of the search index whose items this call has just made; see `index_new`."""
     suggestions: dict[str, None] = {}
@@ -144,6 +144,10 @@ class Call(msgspec.Struct):
     def reindex(self, kind: str, *ids: str, project: str | None = None) -> None:
         """Let the search index follow a change of these items, in this call's transaction."""
         self.changed_items.setdefault((project or self.project, kind), {}).update(dict.fromkeys(ids))
+
+    def reindex_as(self, entry: IndexEntry) -> None:
+        """The same for an item that is known as it is now: it is not read again, unless it changes once more."""
+        self.changed_items.setdefault((entry.project, entry.kind), {})[entry.id] = entry
 
     def index_new(self, entry: IndexEntry) -> None:
         """Add an item to the search index that did not exist before; unlike `reindex`, it is not read again."""

@@ -6,6 +6,8 @@ import pytest
 
 from commonplace import access, errors, events
 from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.knowledge.index_entries import count_document_words
+from commonplace.search import index
 from commonplace.server import delete_old_rows
 from commonplace.store.schema import project_tables
 
@@ -175,7 +177,7 @@ async def _count_rows(tx, project: str) -> dict[str, int]:
 
 
 async def _insert_document(tx, project: str) -> None:
-    await documents.insert_document(
+    entry = await documents.insert_document(
         tx,
         project,
         type="learning",
@@ -186,8 +188,9 @@ async def _insert_document(tx, project: str) -> None:
         tags=("a",),
         files=("f.py",),
         digest=documents.compute_digest("t", "some words"),
-        words=Counter({"word": 1}),
+        words=count_document_words("t", "some words", Counter({"word": 1}), ["a"], ["f.py"]),
     )
+    await index.put_new_entries(tx, [entry])
 
 
 async def test_delete_project_removes_every_row_but_its_audit_and_leaves_others_alone(team):

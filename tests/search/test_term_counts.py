@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 import product
+from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.knowledge.index_entries import build_index_entry
 from commonplace.search import index, text
 from commonplace.search.query import load_term_statistics
 from commonplace.search.term_changes import MAX_TERMS_PER_BATCH
@@ -195,3 +197,55 @@ print(drawn, os.read(reading, 100).decode())
     completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     first, second = completed.stdout.split()
     assert first != second
+
+
+async def count_words_of_documents(tx):
+    """The words of each document, from its row: as its entry has them, and as they are counted from its text."""
+    rows = await tx.all(f"select {documents.DOCUMENT_COLUMNS} from document where project = $1", PROJECT)
+    entries = await tx.all("select id, counts from entry where project = $1 and kind = 'document'", PROJECT)
+    counted = {
+        row["id"]: index.count_entry_words(
+            build_index_entry(row, documents.decode_texts(row["tags"]), documents.decode_texts(row["files"]))
+        )
+        for row in rows
+    }
+    return {row["id"]: index.parse_counts(row) for row in entries}, counted
+
+
+async def test_the_words_of_a_next_version_are_those_of_its_text_and_of_what_stays(team: Team):
+    ann = await team.agent("ann", PROJECT)
+    pool = {"title": "Pool", "memory_type": "adr", "force_store": True}
+    await ann.store(**pool, content="Ten sockets.", tags=["network"], files_related=["src/pool.py"])
+    await ann.store(**pool, content="Twenty sockets.", tags=["size"])
+    await ann.store(
+        **pool, content="Thirty sockets.", interface_name="PoolSize", files_related=["src/size.py"]
+    )
+    stored, counted = await team.database.read(count_words_of_documents)
+    assert stored == counted
+    assert len(stored) == 1
+    await team.calls.search.count_terms()
+    await assert_counted(team.database)
+
+
+async def test_both_documents_of_an_ending_session_are_counted(team: Team):
+    ann = await team.agent("ann", PROJECT)
+    await ann.end_session(summary="Sized the pool", learnings="Sockets of the pool leak on reload")
+    stored, counted = await team.database.read(count_words_of_documents)
+    assert stored == counted
+    assert len(stored) == 2
+    await team.calls.search.count_terms()
+    await assert_counted(team.database)
+
+
+async def test_an_item_that_is_claimed_as_it_is_added_is_counted_once(team: Team):
+    ann = await team.agent("ann", PROJECT)
+    await ann.add_backlog_item(title="Measure sockets", description="Of the pool", claim=True)
+    await ann.add_backlog_item(title="Close sockets")
+    entries = await team.database.read(
+        lambda tx: tx.all(
+            "select title from entry where project = $1 and kind = 'backlog' order by n", PROJECT
+        )
+    )
+    assert [row["title"] for row in entries] == ["Measure sockets", "Close sockets"]
+    await team.calls.search.count_terms()
+    await assert_counted(team.database)

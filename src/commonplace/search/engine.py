@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -148,13 +148,24 @@ class SearchEngine:
     async def refresh_items(
         self,
         tx: Tx,
-        changed: Mapping[tuple[str, str], Iterable[str]],
+        changed: Mapping[tuple[str, str], Mapping[str, index.IndexEntry | None]],
         new_entries: Sequence[index.IndexEntry] = (),
     ) -> None:
-        """Index what a call changed: ids by project and kind. Sorted, so that writers cannot deadlock."""
+        """Index what a call changed: entries, or ids, by project and kind. Sorted, so that writers cannot deadlock.
+
+        A new item that the call has changed since is among `changed`, and is read again.
+        """
         for project, kind in sorted(changed):
-            await refresh.refresh_items(tx, self.sources[kind], project, list(changed[project, kind]))
-        await index.put_new_entries(tx, new_entries)
+            items = changed[project, kind]
+            known = [entry for entry in items.values() if entry is not None]
+            if known:
+                await index.refresh_entries(tx, project, kind, [entry.id for entry in known], known)
+            if unknown := [identity for identity, entry in items.items() if entry is None]:
+                await refresh.refresh_items(tx, self.sources[kind], project, unknown)
+        unchanged = [
+            entry for entry in new_entries if entry.id not in changed.get((entry.project, entry.kind), ())
+        ]
+        await index.put_new_entries(tx, unchanged)
 
     async def run_requested_refreshes(self) -> None:
         """Index the rows that are not indexed yet, in batches."""

@@ -27,6 +27,8 @@ KINDS_WITHOUT_VECTORS = (BLACKBOARD_KIND, TRANSCRIPT_KIND, MESSAGE_KIND, WORK_KI
 have none, because vectors of all readers are compared together."""
 
 _TITLE_WEIGHT = 2
+_MAX_PLAIN_ENTRIES = 2
+"""The words of so many new entries that everyone may read are not added up before they are written."""
 _STORED_COLUMNS = "n, id, type, status, title, tags, counts, length, changed_at, expires_at, readers"
 _STORED_TERM = re.compile(r"(\S+):\d+ ")
 _DIALECTS = {"sqlite": sqlite, "postgresql": postgres}
@@ -258,12 +260,14 @@ async def _insert_entries(
     written = [_get_written_words(tx, project, *each) for each in zip(entries, counts, strict=True)]
     later = range(len(entries) - 1, -1, -1)
     added = [
-        EntryWords(list(words), words.total(), entry.readers)
-        for entry, words in zip(entries, counts, strict=True)
+        EntryWords(counted.keys(), words.total, entry.readers)
+        for entry, counted, words in zip(entries, counts, written, strict=True)
     ]
-    is_plain = len(entries) == 1 and not replaced and not entries[0].readers
+    is_plain = (
+        len(entries) <= _MAX_PLAIN_ENTRIES and not replaced and not any(entry.readers for entry in entries)
+    )
     statistics = (
-        sum_plain_statistics(written[0]) if is_plain else sum_statistics(added, _list_stored_words(replaced))
+        sum_plain_statistics(written) if is_plain else sum_statistics(added, _list_stored_words(replaced))
     )
     await add_to_counters(tx, [(numbered_by, "entry", len(entries)), *statistics.list_counter_steps(project)])
     await _delete_rows(tx, project, replaced)
@@ -274,12 +278,12 @@ async def _insert_entries(
         [words.tokens for words in written],
     )
     if is_plain:
-        await insert_term_changes(tx, project, written[0].joined_terms)
+        await insert_term_changes(tx, project, [terms for words in written for terms in words.joined_terms])
     else:
         await insert_term_steps(tx, project, statistics.terms)
     await tx.many(
         "insert into embedding_queue (project, n, due_at, tries)"
-        " select $1, n - $2, 0, 0 from counter where project = $3 and name = 'entry'",
+        " values ($1, (select n - $2 from counter where project = $3 and name = 'entry'), 0, 0)",
         [
             (project, after, numbered_by)
             for after, entry in zip(later, entries, strict=True)

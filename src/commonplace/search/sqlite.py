@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 _INSERT_ENTRY = (
     "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at,"
-    " readers) select $1, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13"
-    " from counter where project = $14 and name = 'entry'"
+    " readers) values ($1, (select n - $2 from counter where project = $14 and name = 'entry'),"
+    " $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+)
+# An INSERT with a SELECT of rows opens a savepoint, at which FTS5 writes what it holds as a segment of its own.
+_INSERT_WORDS = (
+    "insert into words (rowid, tokens)"
+    " values ((select n - $1 from counter where project = $3 and name = 'entry'), $2)"
 )
 _COUNT_TERMS = (
     "insert into term (project, term, n) select $1, key, value from json_each($2) where true"
@@ -32,7 +37,7 @@ async def insert_entries(
 ) -> None:
     await tx.many(_INSERT_ENTRY, [(*row, numbered_by) for row in rows])
     await tx.many(
-        "insert into words (rowid, tokens) select n - $1, $2 from counter where project = $3 and name = 'entry'",
+        _INSERT_WORDS,
         [(row[1], text, numbered_by) for row, text in zip(rows, tokens, strict=True)],
     )
 

@@ -78,6 +78,13 @@ def _count_remembered(text: str) -> Counter[str]:
     return Counter(tokenize(text))
 
 
+def add_counts(some: Counter[str], more: Counter[str]) -> Counter[str]:
+    """The sum of both. `+` of counters looks at each word of both in Python, this only at those of `more`."""
+    total = some.copy()
+    total.update(more)
+    return total
+
+
 def _split_runs(text: str) -> list[str]:
     return _RUN.findall(unicodedata.normalize("NFKC", text))
 

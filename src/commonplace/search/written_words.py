@@ -30,7 +30,7 @@ def write_words(kind: Kind, project: str, readers: Sequence[str], counts: Counte
     scoped = scope_tokens(project, readers, counts)
     return WrittenWords(
         project,
-        " " + " ".join(f"{token}:{times}" for token, times in counts.items()) + " ",
+        f" {' '.join([f'{token}:{times}' for token, times in counts.items()])} ",
         counts.total(),
         join_terms(list(counts)),
         format_full_text(scoped) if kind == "sqlite" else list(scoped),
@@ -45,4 +45,4 @@ def scope_tokens(project: str, readers: Sequence[str], counts: Counter[str]) -> 
 
 def format_full_text(tokens: Mapping[str, int]) -> str:
     """The text that FTS5 splits into these tokens again."""
-    return " ".join(f"{token} " * times for token, times in tokens.items())
+    return " ".join([token if times == 1 else f"{token} " * times for token, times in tokens.items()])

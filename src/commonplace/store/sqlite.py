@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 _READER_THREADS = 2
 _MAX_BATCH_JOBS = 256
+# With the default of 100 the start and the end of a session drop each other's statements, and all are parsed again.
+_PREPARED_STATEMENTS = 512
 _PRAGMAS = (
     "pragma journal_mode=wal",
     "pragma synchronous=full",
@@ -128,7 +130,7 @@ class Sqlite:
             thread.start()
 
     def connect(self, *, read_only: bool = False) -> apsw.Connection:
-        connection = apsw.Connection(str(self.folder.database))
+        connection = apsw.Connection(str(self.folder.database), statementcachesize=_PREPARED_STATEMENTS)
         connection.set_busy_handler(make_busy_handler())
         # Otherwise statements are prepared again for other bound values: ten times the cost, and unstable plans.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)

@@ -15,7 +15,7 @@ from commonplace.rooms.backlog import model, notices, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
-from commonplace.rooms.backlog.search import BACKLOG_KIND
+from commonplace.rooms.backlog.search import BACKLOG_KIND, build_entry
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
@@ -41,6 +41,18 @@ def emit_backlog_changed(call: Call, project: str, item: str) -> None:
     """Announce a change; the search index follows it."""
     call.reindex(BACKLOG_KIND, item, project=project)
     call.emit(BACKLOG_CHANGED, project=project, id=item)
+
+
+def emit_item_edited(call: Call, row: Row) -> None:
+    """The same for an item whose row is known as it is now."""
+    call.reindex_as(build_entry(row))
+    call.emit(BACKLOG_CHANGED, project=row["project"], id=row["id"])
+
+
+def emit_item_added(call: Call, row: Row) -> None:
+    """The same for a new item."""
+    call.index_new(build_entry(row))
+    call.emit(BACKLOG_CHANGED, project=row["project"], id=row["id"])
 
 
 def session_digest(call: Call) -> str:
@@ -93,14 +105,15 @@ async def release_lapsed_claim(call: Call, row: Row) -> Row:
 async def release_claims_of_session(call: Call, session: AgentSession) -> list[ReleasedClaim]:
     """Make ready again what the session has claimed and not completed."""
     released = []
-    for project, items in (await store.list_claimed_ids(call.tx, session.project, session.id)).items():
+    for project, items in (
+        await store.delete_claims_of_session(call.tx, session.project, session.id)
+    ).items():
         await advance_counter(call.tx, project, "backlog")
         for row in await store.list_claimed_items(call.tx, project, items, session.id):
             work_row = await item_store.find_work_of_item(call.tx, session, row["id"])
             await _release_claim(call, row, call.now)
             blocked = describe_wait(work_row) if work_row else ""
             released.append(ReleasedClaim(id=row["id"], title=row["title"], blocked=blocked))
-    await store.delete_claims_of_session(call.tx, session.project, session.id)
     return released
 
 

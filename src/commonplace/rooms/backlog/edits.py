@@ -92,7 +92,7 @@ async def edit_item(
     if updated is None:
         raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
     await store.insert_changes(call.tx, updated, changes, call.agent, call.now)
-    emit_backlog_changed(call, row["project"], row["id"])
+    claims.emit_item_edited(call, updated)
     await claims.update_work_of_item(call, row, updated)
     return updated, changes
 

@@ -81,7 +81,7 @@ async def add_backlog_item(
     if dependencies:
         await store.replace_dependencies(call.tx, target_project, row["id"], dependencies)
     effects = await edits.notify_assignees(call, "", row)
-    claims.emit_backlog_changed(call, target_project, row["id"])
+    claims.emit_item_added(call, row)
     call.subject = row["id"]
     item = await edits.render_item(call, row)
     reply = ChangedItem.from_item("added", item, (*fields, "tags"), row["status"], call.agent, effects)

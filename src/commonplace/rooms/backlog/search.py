@@ -9,6 +9,8 @@ from typing import Any
 
 from commonplace.clock import iso
 from commonplace.rooms.backlog import model, store
+from commonplace.search.index import IndexEntry
+from commonplace.search.refresh import entry_from_item
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.store.database import Row, Tx
 
@@ -38,6 +40,11 @@ def _build_search_item(row: Row, needs: Sequence[Row]) -> SearchItem:
         details={"blocked_by": blocked_by} if blocked_by else {},
         row=row,
     )
+
+
+def build_entry(row: Row) -> IndexEntry:
+    """The index entry of an item."""
+    return entry_from_item(BACKLOG_KIND, row["project"], _build_search_item(row, ()))
 
 
 def describe_item(row: Row, now: int) -> dict[str, Any]:

@@ -209,8 +209,14 @@ async def extend_claims(tx: Tx, project: str, items: Sequence[str], session: str
     )
 
 
-async def delete_claims_of_session(tx: Tx, claim_project: str, session: str) -> None:
-    await tx.queue("delete from backlog_claim where project = $1 and session = $2", claim_project, session)
+async def delete_claims_of_session(tx: Tx, claim_project: str, session: str) -> dict[str, list[str]]:
+    """Forget what the session has claimed; return the ids by the project of the item."""
+    rows = await tx.all(
+        "delete from backlog_claim where project = $1 and session = $2 returning item_project, item",
+        claim_project,
+        session,
+    )
+    return group_claimed_ids(sorted(rows, key=lambda row: (row["item_project"], row["item"])))
 
 
 async def move_claims(tx: Tx, session: AgentSession, earlier: Sequence[str]) -> None:

@@ -20,11 +20,14 @@ from commonplace.quoting.hidden_characters import remove_hidden_characters
 from commonplace.quoting.instruction_texts import is_instruction_like
 from commonplace.rooms.knowledge import model, store
 from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
-from commonplace.rooms.knowledge.index_entries import count_document_words
+from commonplace.rooms.knowledge.index_entries import (
+    DocumentWords,
+    count_document_words,
+    write_document_words,
+)
 from commonplace.search import index, text
 from commonplace.search.find import find_entries_like
 from commonplace.search.query import EntryFilter
-from commonplace.search.written_words import WrittenWords, write_words
 from commonplace.store.database import Kind, Row, Statement, Tx, Value
 
 RELATED_SIMILARITY = 0.25
@@ -96,8 +99,6 @@ class CleanDraft:
     """Of title and content."""
     claims: list[Claim]
     digest: str
-    entry_words: Counter[str]
-    """Of its index entry, if it becomes a new document."""
     mentioned_ids: list[str]
     """Of other documents."""
 
@@ -116,13 +117,14 @@ class PreparedDraft:
 
     clean: CleanDraft
     comparisons: list[Comparison]
+    words: DocumentWords
     recalled_id: str = ""
     """The document that the session was shown and that says the same, if there is one."""
     last_entry: int = 0
+    facts: Sequence[Statement] = ()
+    """They read twins in the projects, late entries and namesakes."""
     session_reads: Sequence[Statement] = ()
-    """What its transaction asks together with the session: twins in the projects, late entries, namesakes."""
-    written: WrittenWords | None = None
-    """The words of its index entry, if it becomes a new document of the project that was asked for."""
+    """What its transaction asks together with the session: nothing if it asks under a lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,32 +133,38 @@ class _Candidates:
     near: Sequence[Row]
     served: Sequence[Row]
     last_entry: int
-    session_reads: Sequence[Statement]
+    facts: Sequence[Statement]
+    former: Row | None
+    """The document that the draft probably becomes the next version of."""
 
 
 async def prepare_record(calls: Calls, draft: Draft) -> PreparedDraft:
     """Prepare an account of something that happened: it is not compared, for it may happen again."""
-    return PreparedDraft(await asyncio.to_thread(_clean_draft, draft, calls.settings), [])
+    return await asyncio.to_thread(prepare_short_record, draft, calls.settings)
 
 
 def prepare_short_record(draft: Draft, settings: Settings) -> PreparedDraft:
     """The same for a text that is so short that a transaction can prepare it."""
-    return PreparedDraft(_clean_draft(draft, settings), [])
+    clean = _clean_draft(draft, settings)
+    return PreparedDraft(clean, [], _count_words_after(clean, None))
 
 
 async def prepare_document(
-    calls: Calls, arguments: Mapping[str, Any], caller: Caller, draft: Draft
+    calls: Calls, arguments: Mapping[str, Any], caller: Caller, draft: Draft, *, may_rewrite: bool = False
 ) -> PreparedDraft:
-    """Prepare a document for the session and project that the arguments name."""
+    """Prepare a document for the session and project that the arguments name.
+
+    `may_rewrite`: it becomes the next version of the document with its title, if there is one.
+    """
     clean = await asyncio.to_thread(_clean_draft, draft, calls.settings)
 
     async def read_candidates(tx: Tx) -> _Candidates:
         session_id, project = arguments["session_id"], arguments.get("project")
         call = await calls.bind_call(tx, caller, session_id, project)
-        return await _load_candidates(call, clean)
+        return await _load_candidates(call, clean, may_rewrite)
 
     candidates = await calls.database.read(read_candidates)
-    return await asyncio.to_thread(_compare_candidates, clean, candidates, calls.database.kind)
+    return await asyncio.to_thread(_compare_candidates, clean, candidates, calls.database.kind, may_rewrite)
 
 
 def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
@@ -164,9 +172,6 @@ def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
     masked = sorted({*title.masked, *content.masked})
     _require_acceptable(title.text, content.text, masked, settings)
     content_words = text.count_tokens(content.text)
-    entry_words = count_document_words(
-        title.text, content.text, draft.tags, draft.interface_name, draft.files, content_words
-    )
     return CleanDraft(
         replace(draft, title=title.text, content=content.text),
         sorted({*title.flags, *content.flags}),
@@ -175,7 +180,6 @@ def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
         content_words + text.count_tokens(title.text),
         extract_claims(content.text),
         store.compute_digest(title.text, content.text),
-        entry_words,
         list(dict.fromkeys(_DOCUMENT_ID.findall(content.text)))[:_MAX_MENTIONS],
     )
 
@@ -197,7 +201,7 @@ def _require_acceptable(title: str, content: str, masked: list[str], settings: S
         )
 
 
-async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
+async def _load_candidates(call: Call, clean: CleanDraft, may_rewrite: bool) -> _Candidates:
     """The entry number comes first: what is written while the rest is read counts as late."""
     draft, project = clean.draft, call.project
     hits, (last,) = await find_entries_like(
@@ -209,16 +213,21 @@ async def _load_candidates(call: Call, clean: CleanDraft) -> _Candidates:
         index.last_number_statement(call.tx, project),
     )
     last_entry = last[0]["n"] if last else 0
+    facts = _list_facts(call, clean, last_entry)
     near, *served = await call.tx.together(
-        store.documents_statement(project, [hit.id for hit in hits]), *_list_served_statements(call)
+        store.documents_statement(project, [hit.id for hit in hits]),
+        *_list_served_statements(call),
+        *(facts[-1:] if may_rewrite else ()),
     )
+    formers = served.pop() if may_rewrite else ()
     row_by_id = {row["id"]: row for row in near}
     return _Candidates(
         project,
         [row_by_id[hit.id] for hit in hits if hit.id in row_by_id],
         list(chain.from_iterable(served)),
         last_entry,
-        _list_session_reads(call, clean, last_entry),
+        facts,
+        formers[0] if formers else None,
     )
 
 
@@ -235,7 +244,7 @@ def _list_served_statements(call: Call) -> list[Statement]:
     ]
 
 
-def _list_session_reads(call: Call, clean: CleanDraft, last_entry: int) -> tuple[Statement, ...]:
+def _list_facts(call: Call, clean: CleanDraft, last_entry: int) -> tuple[Statement, ...]:
     projects, project, draft = call.list_read_projects(include_shared=True), call.project, clean.draft
     return (
         store.identical_document_statement(projects, clean.digest, call.now),
@@ -244,16 +253,47 @@ def _list_session_reads(call: Call, clean: CleanDraft, last_entry: int) -> tuple
     )
 
 
-def _compare_candidates(clean: CleanDraft, candidates: _Candidates, kind: Kind) -> PreparedDraft:
+def _compare_candidates(
+    clean: CleanDraft, candidates: _Candidates, kind: Kind, may_rewrite: bool
+) -> PreparedDraft:
     recalled = next((row["id"] for row in candidates.served if _is_recalled(clean, row)), "")
     return PreparedDraft(
         clean,
         compare_documents(clean, candidates.near),
+        write_document_words(_count_words_after(clean, candidates.former), kind, candidates.project),
         recalled,
         candidates.last_entry,
-        candidates.session_reads,
-        write_words(kind, candidates.project, (), clean.entry_words),
+        candidates.facts,
+        () if must_lock_documents(clean.draft, may_rewrite=may_rewrite) else candidates.facts,
     )
+
+
+def must_lock_documents(draft: Draft, *, may_rewrite: bool) -> bool:
+    """May the draft become the next version of a document? Then nobody else may write one meanwhile."""
+    return may_rewrite or bool(draft.interface_name)
+
+
+def _count_words_after(clean: CleanDraft, former: Row | None) -> DocumentWords:
+    """The words of the document that the draft makes of its former version."""
+    draft = clean.draft
+    interface = draft.interface_name or (former["interface_name"] if former else "")
+    return count_document_words(
+        draft.title,
+        draft.content,
+        clean.content_words,
+        merge_tags(draft, former),
+        (interface, *merge_files(draft, former)),
+    )
+
+
+def merge_tags(draft: Draft, former: Row | None) -> list[str]:
+    """Tags are added to those of the former version."""
+    return list(dict.fromkeys((*(store.decode_texts(former["tags"]) if former else ()), *draft.tags)))
+
+
+def merge_files(draft: Draft, former: Row | None) -> Sequence[str]:
+    """Files that are not named stay."""
+    return draft.files or (store.decode_texts(former["files"]) if former else ())
 
 
 def _is_recalled(clean: CleanDraft, row: Row) -> bool:

@@ -2,56 +2,78 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from commonplace.search import index, text
-from commonplace.search.written_words import WrittenWords
-from commonplace.store.database import Value
+from commonplace.search.written_words import WrittenWords, write_words
+from commonplace.store.database import Kind, Value
 
 DOCUMENT_KIND = "document"
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentWords:
+    """The words of a document, counted before its transaction: of its content, and of its index entry if the document
+    then has these tags and places. Places are its interface and its cited files."""
+
+    content: Counter[str]
+    tags: tuple[str, ...]
+    places: tuple[str, ...]
+    entry: Counter[str]
+    written: WrittenWords | None = None
+    """Those of the entry as the tables have them, if the project was known."""
+
+
+def count_document_words(
+    title: str, content: str, content_words: Counter[str], tags: Sequence[str], places: Sequence[str]
+) -> DocumentWords:
+    entry = index.IndexEntry(
+        "", DOCUMENT_KIND, "", "", title, _join_body(content, places), 0, tags=tuple(tags)
+    )
+    entry_words = _count_entry_words(entry, places, content_words)
+    return DocumentWords(content_words, tuple(tags), tuple(places), entry_words)
+
+
+def write_document_words(words: DocumentWords, kind: Kind, project: str) -> DocumentWords:
+    """The same words, written for this project."""
+    return replace(words, written=write_words(kind, project, (), words.entry))
+
+
 def build_index_entry(
-    row: Mapping[str, Value],
-    tags: Sequence[str],
-    files: Sequence[str],
-    counted: Counter[str] | None = None,
-    written: WrittenWords | None = None,
+    row: Mapping[str, Value], tags: Sequence[str], files: Sequence[str], words: DocumentWords | None = None
 ) -> index.IndexEntry:
     """A document is also found by its interface and its cited files."""
-    return index.IndexEntry(
+    places = (str(row["interface_name"]), *files)
+    is_counted = words is not None and (words.tags, words.places) == (tuple(tags), places)
+    entry = index.IndexEntry(
         project=str(row["project"]),
         kind=DOCUMENT_KIND,
         id=str(row["id"]),
         type=str(row["type"]),
         title=str(row["title"]),
-        body="\n".join((str(row["content"]), str(row["interface_name"]), *files)),
+        body=_join_body(str(row["content"]), places),
         changed_at=_int_or_none(row["changed_at"]) or 0,
         status=str(row["status"]),
         expires_at=_int_or_none(row["expires_at"]),
         tags=tuple(tags),
-        counted=counted,
-        written=written,
+        counted=words.entry if words and is_counted else None,
+        written=words.written if words and is_counted else None,
     )
+    if words is None or is_counted:
+        return entry
+    return replace(entry, counted=_count_entry_words(entry, places, words.content))
 
 
-def count_document_words(
-    title: str,
-    content: str,
-    tags: Sequence[str],
-    interface_name: str,
-    files: Sequence[str],
-    content_words: Counter[str],
-) -> Counter[str]:
-    """The words of the index entry of a new document, from those of its content."""
-    body = "\n".join((content, interface_name, *files))
-    entry = index.IndexEntry("", DOCUMENT_KIND, "", "", title, body, 0, tags=tuple(dict.fromkeys(tags)))
-    return count_entry_words(entry, (interface_name, *files), content_words)
+def _join_body(content: str, places: Sequence[str]) -> str:
+    return "\n".join((content, *places))
 
 
-def count_entry_words(
+def _count_entry_words(
     entry: index.IndexEntry, places: Sequence[str], content_words: Counter[str]
 ) -> Counter[str]:
-    return index.count_entry_words(entry, content_words + text.count_tokens("\n".join(places)))
+    return index.count_entry_words(
+        entry, text.add_counts(content_words, text.count_tokens("\n".join(places)))
+    )
 
 
 def _int_or_none(value: Value) -> int | None:

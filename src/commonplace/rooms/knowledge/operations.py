@@ -175,7 +175,7 @@ def _prepare_store(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -
         arguments["interface_owner"] or "",
         msgspec.json.encode(schema).decode() if schema else "",
     )
-    return prepare_document(calls, arguments, caller, draft)
+    return prepare_document(calls, arguments, caller, draft, may_rewrite=arguments["force_store"])
 
 
 @operation(

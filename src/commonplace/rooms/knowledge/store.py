@@ -1,19 +1,19 @@
-"""The tables of documents, their tags and what sessions were shown. Each change writes a version and the index entry."""
+"""The tables of documents, their tags and what sessions were shown. Each change writes a version, and but for a new document
+its index entry."""
 
 import hashlib
 import secrets
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from operator import itemgetter
 
 import msgspec
 
 from commonplace.rooms.knowledge import index_entries
 from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
+from commonplace.rooms.knowledge.index_entries import DocumentWords
 from commonplace.search import index
 from commonplace.search.query import ENTRY_COUNTER
 from commonplace.search.usage import EntryUse
-from commonplace.search.written_words import WrittenWords
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
 from commonplace.store.row_hashes import set_hash_if_unchanged
@@ -26,6 +26,7 @@ DOCUMENT_COLUMNS = (
 )
 _COLUMN_NAMES = tuple(DOCUMENT_COLUMNS.split(", "))
 _INSERT_DOCUMENT = f"insert into document ({DOCUMENT_COLUMNS}) values ({', '.join(f'${n + 1}' for n in range(len(_COLUMN_NAMES)))})"
+_list_values = itemgetter(*_COLUMN_NAMES)
 _UNSET_FIELDS: dict[str, Value] = {
     "derived_from": "[]",
     "flags": "[]",
@@ -58,13 +59,12 @@ async def insert_document(
     files: Sequence[str] = (),
     expires_at: int | None = None,
     digest: str,
-    words: Counter[str],
-    written: WrittenWords | None = None,
+    words: DocumentWords,
     **more: Value,
-) -> str:
-    """Insert a document with its first version, its tags and its index entry; return its id.
+) -> index.IndexEntry:
+    """Insert a document with its first version and its tags; return its index entry, which the caller must put.
 
-    `digest`, `words` (`count_document_words`) and `written` are computed before the transaction.
+    `digest` and `words` are computed before the transaction.
     """
     document_id = f"doc_{secrets.token_hex(6)}"
     row: dict[str, Value] = {
@@ -90,19 +90,16 @@ async def insert_document(
     await _insert_row(tx, row)
     await insert_document_version(tx, row, author, "created", "", content)
     await _insert_tags(tx, project, document_id, tags)
-    await index.put_new_entries(
-        tx, [index_entries.build_index_entry(row, tags, files, counted=words, written=written)]
-    )
-    return document_id
+    return index_entries.build_index_entry(row, tags, files, words)
 
 
 async def _insert_row(tx: Tx, row: dict[str, Value]) -> None:
     row["row_hash"] = HASHED_DOCUMENTS.compute_hash(row)
-    await tx.queue(_INSERT_DOCUMENT, *(row[column] for column in _COLUMN_NAMES))
+    await tx.queue(_INSERT_DOCUMENT, *_list_values(row))
 
 
 async def update_document_content(
-    tx: Tx, row: Row, author: str, now: int, content_words: Counter[str] | None = None, **changed: Value
+    tx: Tx, row: Row, author: str, now: int, words: DocumentWords | None = None, **changed: Value
 ) -> int:
     """Write another version of the document's content; return its number."""
     after: dict[str, Value] = {
@@ -112,17 +109,14 @@ async def update_document_content(
         "changed_at": now,
         "updated_at": now,
     }
-    after["digest"] = compute_digest(str(after["title"]), str(after["content"]))
-    names = [*changed, "version", "changed_at", "updated_at", "digest"]
+    if "digest" not in changed:
+        after["digest"] = compute_digest(str(after["title"]), str(after["content"]))
+    names = dict.fromkeys((*changed, "version", "changed_at", "updated_at", "digest"))
     await _update_document(tx, row, {name: after[name] for name in names})
     await insert_document_version(tx, after, author, "content", "", str(after["content"]))
     tags, files = decode_texts(after["tags"]), decode_texts(after["files"])
     await _insert_tags(tx, row["project"], row["id"], tags)
-    entry = index_entries.build_index_entry(after, tags, files)
-    if content_words is not None:
-        places = (str(after["interface_name"]), *files)
-        entry = replace(entry, counted=index_entries.count_entry_words(entry, places, content_words))
-    await index.put_entries(tx, [entry])
+    await index.put_entries(tx, [index_entries.build_index_entry(after, tags, files, words)])
     return int(row["version"]) + 1
 
 

@@ -22,8 +22,12 @@ from commonplace.rooms.knowledge.drafts import (
     PreparedDraft,
     compare_documents,
     measure_similarity,
+    merge_files,
+    merge_tags,
+    must_lock_documents,
 )
 from commonplace.rooms.knowledge.events import DOCUMENT_STORED
+from commonplace.rooms.knowledge.index_entries import DocumentWords
 from commonplace.rooms.knowledge.later_documents import (
     delete_earlier_links,
     list_all_later_documents,
@@ -33,7 +37,6 @@ from commonplace.rooms.knowledge.later_documents import (
 )
 from commonplace.rooms.knowledge.refining_words import says_replaces
 from commonplace.search import index
-from commonplace.search.written_words import WrittenWords
 from commonplace.store.counters import lock_project, lock_project_at_end
 from commonplace.store.database import Row, Value
 
@@ -56,7 +59,7 @@ async def write_document(
     """
     clean = _set_owner(call, prepared.clean)
     draft = clean.draft
-    is_locked = force or bool(draft.interface_name) or call.is_retry
+    is_locked = must_lock_documents(draft, may_rewrite=force) or call.is_retry
     facts = await _load_facts(call, prepared, is_locked=is_locked)
     _refuse_known(facts.twin, "" if force else prepared.recalled_id)
     comparisons = await _add_late_comparisons(call, prepared, facts.late)
@@ -65,7 +68,7 @@ async def write_document(
     namesake = None if former else facts.namesake
     if not facts.is_locked:
         await _expect_same_facts(call, prepared, facts)
-    document_id, version = await _write_version(call, clean, former, prepared.written)
+    document_id, version = await _write_version(call, clean, former, prepared.words)
     known = {document_id, superseded["id"]} if superseded else {document_id}
     others = [comparison for comparison in comparisons if comparison.similar.id not in known]
     contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
@@ -104,9 +107,8 @@ async def _load_facts(call: Call, prepared: PreparedDraft, *, is_locked: bool) -
     """Read them under the lock where a former version may be changed; else they were read with the session."""
     if is_locked:
         await lock_project(call.tx, call.project, "documents")
-    asked = prepared.session_reads
-    rows = call.session_rows[: len(asked)]
-    twins, late, namesakes = await call.tx.together(*asked) if is_locked or not rows else rows
+    rows = call.session_rows[: len(prepared.session_reads)]
+    twins, late, namesakes = await call.tx.together(*prepared.facts) if is_locked or not rows else rows
     last_entry = max((row["n"] for row in late), default=prepared.last_entry)
     return _Facts(
         twins[0] if twins else None, late, namesakes[0] if namesakes else None, last_entry, is_locked
@@ -115,7 +117,7 @@ async def _load_facts(call: Call, prepared: PreparedDraft, *, is_locked: bool) -
 
 async def _expect_same_facts(call: Call, prepared: PreparedDraft, facts: _Facts) -> None:
     """Nobody wrote the same, or something about it, since the facts were read; documents are locked until commit."""
-    twin, _, namesake = prepared.session_reads
+    twin, _, namesake = prepared.facts
     await lock_project_at_end(call.tx, call.project, "documents")
     await call.tx.expect_no_row(*twin)
     if facts.namesake is None:
@@ -132,7 +134,7 @@ async def _expect_same_facts(call: Call, prepared: PreparedDraft, facts: _Facts)
 
 async def write_record(call: Call, prepared: PreparedDraft) -> str:
     """Write an account of something that happened, also if the same was written before; return its id."""
-    document_id, _ = await _write_version(call, prepared.clean, None, prepared.written)
+    document_id, _ = await _write_version(call, prepared.clean, None, prepared.words)
     return document_id
 
 
@@ -240,24 +242,24 @@ def _find_former(draft: Draft, force: bool, about: Sequence[Row], namesake: Row 
 
 
 async def _write_version(
-    call: Call, clean: CleanDraft, former: Row | None, written: WrittenWords | None = None
+    call: Call, clean: CleanDraft, former: Row | None, words: DocumentWords
 ) -> tuple[str, int]:
     """The id of the document and the number of its version."""
-    draft, files = clean.draft, clean.draft.files
+    files = merge_files(clean.draft, former)
     if former is None:
-        document_id, version = await _insert_document(call, clean, written), 1
+        document_id, version = await _insert_document(call, clean, words), 1
     else:
-        document_id, files = former["id"], files or tuple(store.decode_texts(former["files"]))
-        version = await _rewrite_document(call, clean, former, files)
-    cited = files if draft.cites else ()
+        document_id = former["id"]
+        version = await _rewrite_document(call, clean, former, files, words)
+    cited = files if clean.draft.cites else ()
     if cited or former is not None:
         await evidence.replace_citations(call.tx, call.project, document_id, cited)
     return document_id, version
 
 
-async def _insert_document(call: Call, clean: CleanDraft, written: WrittenWords | None) -> str:
+async def _insert_document(call: Call, clean: CleanDraft, words: DocumentWords) -> str:
     draft = clean.draft
-    return await store.insert_document(
+    entry = await store.insert_document(
         call.tx,
         call.project,
         type=draft.type,
@@ -265,31 +267,35 @@ async def _insert_document(call: Call, clean: CleanDraft, written: WrittenWords 
         content=draft.content,
         author=call.agent,
         now=call.now,
-        tags=list(dict.fromkeys(draft.tags)),
+        tags=merge_tags(draft, None),
         files=draft.files,
         expires_at=draft.expires_at,
         digest=clean.digest,
-        words=clean.entry_words,
-        written=written,
+        words=words,
         **_derived_fields(clean),
         **draft.interface_fields,
     )
+    call.index_new(entry)
+    return entry.id
 
 
-async def _rewrite_document(call: Call, clean: CleanDraft, former: Row, files: Sequence[str]) -> int:
-    """Tags are added to those of the former version; what is not told of its interface stays."""
+async def _rewrite_document(
+    call: Call, clean: CleanDraft, former: Row, files: Sequence[str], words: DocumentWords
+) -> int:
+    """What is not told of its interface stays."""
     draft = clean.draft
     return await store.update_document_content(
         call.tx,
         former,
         call.agent,
         call.now,
-        clean.content_words,
+        words,
         title=draft.title,
         content=draft.content,
-        tags=store.encode_texts(list(dict.fromkeys((*store.decode_texts(former["tags"]), *draft.tags)))),
+        tags=store.encode_texts(merge_tags(draft, former)),
         files=store.encode_texts(files),
         expires_at=draft.expires_at,
+        digest=clean.digest,
         **_derived_fields(clean),
         **{name: value for name, value in draft.interface_fields.items() if value},
     )

@@ -32,9 +32,7 @@ async def release_holdings(
         released += await locks.release_leases_of_session(call.tx, each.project, each.id, now)
         had_reservation |= await delete_waiters_of_session(call.tx, each.project, each.id)
     await drop_wanted_notices(call.tx, session)
-    live_since = call.now - SESSION_LIVE_MICROSECONDS
-    await store.mark_agent_idle(call.tx, session, live_since, call.now)
-    if not await store.is_name_busy(call.tx, session.project, session.agent, live_since):
+    if await store.mark_agent_idle(call.tx, session, call.now - SESSION_LIVE_MICROSECONDS, call.now):
         await announce_departure(call, session)
     call.emit(SESSION_ENDED, project=session.project, agent=session.agent, handoff_id=handoff_id)
     if released or had_reservation:

@@ -61,7 +61,7 @@ from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
 from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
 from commonplace.shortening import shorten_text
-from commonplace.store.database import Row, Tx
+from commonplace.store.database import Row, Statement, Tx
 
 _MAX_TITLE_CHARACTERS = 120
 
@@ -268,6 +268,10 @@ class _PreparedEnd:
     handoff: PreparedDraft | None
     is_automatic: bool = False
     """The server wrote the handoff."""
+
+    @property
+    def session_reads(self) -> Sequence[Statement]:
+        return self.learning.session_reads if self.learning else ()
 
 
 async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> _PreparedEnd:

@@ -330,17 +330,18 @@ async def mark_session_ended(tx: Tx, session: AgentSession, now: int) -> bool:
     return bool(ended)
 
 
-async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: int) -> None:
-    """Set the agent to idle when its last live session ends."""
-    await tx.queue(
+async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: int) -> bool:
+    """Set the agent to idle when its last live session ends; return whether this was the last."""
+    idle = await tx.one(
         "update agent set status = 'idle', status_at = null, current_task = '', last_seen_at = $3 where project = $1 and name = $2"
         " and not exists (select 1 from session where session.project = $1 and session.agent = $2"
-        f" and session.ended_at is null and session.active_at > $4 and {IS_AWAKE})",
+        f" and session.ended_at is null and session.active_at > $4 and {IS_AWAKE}) returning name",
         session.project,
         session.agent,
         now,
         live_since,
     )
+    return idle is not None or not await is_name_busy(tx, session.project, session.agent, live_since)
 
 
 async def list_outsiders(tx: Tx, project: str) -> set[str]:

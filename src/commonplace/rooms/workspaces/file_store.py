@@ -239,5 +239,5 @@ def _build_index_entry(
         body=f"{draft.content[:_INDEXED_CHARACTERS]}\n{draft.path}",
         changed_at=draft.now,
     )
-    words = draft.content_words + text.count_tokens(draft.path)
+    words = text.add_counts(draft.content_words, text.count_tokens(draft.path))
     return replace(entry, counted=index.count_entry_words(entry, words))
