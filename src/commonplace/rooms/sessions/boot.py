@@ -210,7 +210,7 @@ def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, 
     task = row["current_task"]
     task_field = {"task": shorten_text(task, _MAX_SHOWN_TASK_CHARACTERS)} if task else {}
     is_reported = row["status_at"] is not None and row["status"] == derive_status(
-        {**row, "locks": 0, "has_worked": True}, now
+        {**row, "locks": 0, "locked_until": None, "has_worked": True}, now
     )
     status_field = {"status": row["status"]} if is_reported and row["status"] != "idle" else {}
     return (

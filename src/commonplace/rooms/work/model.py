@@ -12,6 +12,7 @@ from pydantic import Field
 from commonplace.boot import list_topic_words
 from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
+from commonplace.presence import format_silence
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
 
@@ -78,6 +79,10 @@ class WorkUpdate(Reply):
 class ActiveAgent(Reply):
     agent: str
     last_active: str
+    silent_for: str = ""
+    """How long ago that was, if the agent made no call in the last minute."""
+    restarted: str = ""
+    """How long ago the session started, if it continues an earlier one that was not ended."""
     task: str = ""
     working_on: list[str] = []
     files: list[str] = []
@@ -145,7 +150,7 @@ class ActiveWork(Reply):
     recent_work_items: list[WorkItem]
 
 
-def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
+def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row], now: int) -> list[ActiveAgent]:
     """Build one entry per session, with its work in progress; a task of the same title is not repeated."""
     by_session: dict[str, list[Row]] = defaultdict(list)
     for row in work_rows:
@@ -155,6 +160,8 @@ def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> li
         ActiveAgent(
             agent=row["agent"],
             last_active=iso(row["active_at"]),
+            silent_for=format_silence(row["active_at"], now),
+            restarted=format_age(row["restarted_at"], now) if row["restarted_at"] else "",
             task="" if row["task"] in titles.get(row["id"], ()) else row["task"],
             working_on=titles.get(row["id"], []),
             files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],

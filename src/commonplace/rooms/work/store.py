@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.clock import DAY
+from commonplace.dormant_sessions import RESTARTED_AT
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES
 from commonplace.store.database import Row, Tx
@@ -279,7 +280,7 @@ async def list_active_sessions(
 ) -> Sequence[Row]:
     return await tx.all(
         "select session.id, session.agent, coalesce(nullif(agent.current_task, ''), session.task) as task,"
-        " session.active_at from session"
+        f" session.active_at, {RESTARTED_AT} as restarted_at from session"
         " join agent on agent.project = $1 and agent.name = session.agent where session.project = $1"
         f" and session.ended_at is null and session.active_at > $2 and {IS_AWAKE}"
         " and (cast($4 as text) is null or session.agent = $4) order by session.active_at desc, session.id limit $3",
