@@ -202,3 +202,26 @@ async def test_an_agent_that_ended_its_session_or_has_another_window_was_not_res
     [status] = (await reviewer.get_agent_status(instance="frontend"))["agents"]
     assert ("restarted" in status, status["sessions"]) == (False, 2)
     assert not any("restarted" in entry for entry in (await reviewer.get_active_work())["currently_active"])
+
+
+async def test_a_restarted_agent_is_shown_the_open_work_of_its_earlier_session(team: Team):
+    old = await _start(team)
+    await old.update_work(title="Header", status="completed", notes="done")
+    await old.update_work(
+        title="VAT split", status="in_progress", notes="preparing it", files_touched=["src/vat.py"]
+    )
+    await old.update_work(title="Edits", status="in_progress", files_touched=["src/vat.py"])
+    team.clock.advance(minutes=2)
+    new = await _start(team)
+    assert new.started["your_work"] == [
+        {"title": "VAT split", "status": "in_progress", "notes": "preparing it", "files": ["src/vat.py"]}
+    ]
+    assert "your_work" not in (await _start(team, "reviewer")).started
+
+
+async def test_an_agent_that_ended_its_session_has_a_handoff_and_no_open_work(team: Team):
+    old = await _start(team)
+    await old.update_work(title="VAT split", status="in_progress", notes="preparing it")
+    await old.end_session(summary="half", handoff_notes="The rest waits.")
+    team.clock.advance(minutes=2)
+    assert "your_work" not in (await _start(team)).started

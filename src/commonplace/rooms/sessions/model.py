@@ -64,6 +64,8 @@ class BootPack(Reply, kw_only=True):
     active_agents: list[Any] = []
     your_locks: list[Any] = []
     """What an earlier session of the agent, which made no call since, has locked: memory_lock_files takes it over."""
+    your_work: list[Any] = []
+    """What that session reported to work on and has not finished."""
     relevant_locks: list[Any] = []
     specs: list[Any] = []
     checklists: list[Any] = []

@@ -5,14 +5,8 @@ from commonplace.clock import HOUR
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
 from commonplace.rooms.work import store
-from commonplace.rooms.work.model import (
-    OVERLAP_HOURS,
-    ActiveWork,
-    BlockedAgent,
-    WorkItem,
-    WorkSignal,
-    group_active_agents,
-)
+from commonplace.rooms.work.active_work import ActiveWork, WorkItem, group_active_agents
+from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, WorkSignal
 from commonplace.store.database import Row
 
 _SINCE_HOURS = 24
