@@ -155,6 +155,8 @@ class StartingSession:
     handoff_is_unfinished: bool = False
     work: Row | None = None
     """The agent's last work item."""
+    latest_work: Sequence[Row] = ()
+    """The agent's last few work items, as `rooms/work/store.py` lists them."""
     open_titles: tuple[str, ...] = ()
     """The titles of the agent's latest work that is not completed."""
     token_budget: int = DEFAULT_TOKEN_BUDGET

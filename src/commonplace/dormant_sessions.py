@@ -9,11 +9,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession, session_from_row
-from commonplace.clock import SECOND
+from commonplace.clock import DAY, SECOND
 from commonplace.store.database import Row, Tx
 
 TAKEOVER_SILENCE = 10 * SECOND
 """How long a session must be silent before its holdings are taken over: `activity.py` records a call up to 6 s late."""
+
+_MAX_SESSION_AGE = 7 * DAY
+
+RESTARTED_AT = (
+    "case when session.spawned_by = '' and exists (select 1 from session as earlier"
+    " where earlier.project = session.project and earlier.agent = session.agent"
+    f" and earlier.started_at > session.started_at - {_MAX_SESSION_AGE}"
+    " and earlier.started_at < session.started_at and earlier.key_id = session.key_id and earlier.ended_at is null"
+    " and earlier.active_at < session.started_at"
+    f" and earlier.active_at > session.started_at - {SESSION_LIVE_MICROSECONDS}"
+    " and (earlier.working_directory = session.working_directory or earlier.working_directory = ''"
+    "  or session.working_directory = '')"
+    " and not exists (select 1 from checkout where checkout.project = earlier.project"
+    "  and checkout.session = earlier.id)) then session.started_at end"
+)
+"""When a `session` row that continues an earlier one started; null if it continues none. The index on agent and start
+finds the earlier one, so it must not have started long before."""
 
 
 @dataclass(frozen=True, slots=True)

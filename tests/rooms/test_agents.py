@@ -118,6 +118,51 @@ async def test_an_agent_that_calls_is_busy_and_not_stale_without_any_heartbeat(t
     assert await _status_by_agent(bob) == {"alice": ("idle", True), "bob": ("busy", False)}
 
 
+async def test_a_silent_agent_stays_busy_and_is_shown_with_its_silence(team: Team):
+    finn, bob = await team.agent("finn"), await team.agent("bob")
+    await finn.update_work(title="VAT", status="completed")
+    await finn.lock_files(files=["vat.py"], minutes=2)
+    team.clock.advance(minutes=1)
+    await bob.heartbeat()
+    [status] = (await bob.get_agent_status(instance="finn"))["agents"]
+    assert "silent_for" not in status
+    team.clock.advance(minutes=2)
+    [status] = (await bob.get_agent_status(instance="finn"))["agents"]
+    assert (status["status"], status["stale"], status["silent_for"], status["locks"]) == (
+        "busy",
+        False,
+        "3min",
+        0,
+    )
+    team.clock.advance(minutes=3)
+    [status] = (await bob.get_agent_status(instance="finn"))["agents"]
+    assert (status["status"], status["stale"], status["silent_for"]) == ("busy", True, "6min")
+    await finn.heartbeat()
+    [status] = (await bob.get_agent_status(instance="finn"))["agents"]
+    assert (status["status"], "silent_for" in status) == ("idle", False)
+
+
+async def test_a_silent_agent_keeps_its_task_and_the_status_that_it_reported(team: Team):
+    alice, bob = await team.agent("alice", task_description="cart"), await team.agent("bob")
+    carol = await team.agent("carol")
+    await bob.heartbeat(status="busy")
+    team.clock.advance(minutes=20)
+    statuses = await _status_by_agent(carol)
+    assert (statuses["alice"], statuses["bob"]) == (("busy", True), ("busy", True))
+    await alice.end_session(summary="done")
+    [status] = (await carol.get_agent_status(instance="alice"))["agents"]
+    assert (status["status"], "silent_for" in status) == ("offline", False)
+
+
+async def test_the_caller_is_not_silent_in_what_it_reads(team: Team):
+    alice = await team.agent("alice")
+    team.clock.advance(minutes=3)
+    [status] = (await alice.get_agent_status())["agents"]
+    [active] = (await alice.get_active_work())["currently_active"]
+    assert "silent_for" not in status
+    assert (active["last_active"], "silent_for" in active) == (iso(team.clock.now), False)
+
+
 async def test_a_read_counts_as_activity_too(team: Team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     team.clock.advance(minutes=10)

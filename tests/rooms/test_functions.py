@@ -77,6 +77,29 @@ async def test_register_function_reads_the_signature_from_the_code(team):
     assert "drift" not in match
 
 
+@pytest.mark.parametrize(
+    ("file", "code", "signature"),
+    [
+        (
+            "pay.kt",
+            "@Deprecated\nprivate fun retry(tries: Int): Int {\n}",
+            "private fun retry(tries: Int): Int",
+        ),
+        ("pay.lua", "-- again\nlocal function retry(tries)\nend", "local function retry(tries)"),
+        ("pay.py", "def retry(tries) -> bytes", "def retry(tries) -> bytes"),
+        ("pay.kt", "return retry(3)", ""),
+        ("pay.kt", "fun again(tries: Int) {\n  fun retry(1)\n}", ""),
+    ],
+)
+async def test_register_function_takes_the_line_of_the_definition_where_no_grammar_reads_it(
+    team, file, code, signature
+):
+    alice = await team.agent("alice")
+    await alice.register_function(name="retry", file_path=file, purpose="Call again.", code=code)
+    [match] = (await alice.find_function(query="retry"))["results"]
+    assert match["signature"] == signature
+
+
 async def test_register_function_leaves_the_signature_of_a_scan(team):
     alice = await team.agent("alice")
     await _sync_functions(team, scanned_function())

@@ -806,3 +806,14 @@ async def test_a_question_that_nobody_answered_is_shown_to_the_next_session_of_w
     }
     await bob.send_message(to_instance="alice", message="Yes.", reply_to=asked["message_id"])
     assert "awaiting_reply" not in (await team.agent("alice")).started
+
+
+async def test_the_sender_reads_that_the_recipient_is_silent(team):
+    alice, finn = await team.agent("alice"), await team.agent("finn")
+    team.clock.advance(minutes=3)
+    sent = await alice.send_message(to_instance="finn", message="Are you there?")
+    assert sent["delivery"] == "finn has been silent for 3min; it is told with its next call"
+    await finn.get_messages()
+    await team.calls.activity.flush_pending()
+    sent = await alice.send_message(to_instance="finn", message="Good.")
+    assert sent["delivery"] == "finn is live (last call: just now) and sees it with the next reply"

@@ -8,6 +8,7 @@ import pytest
 from commonplace import errors
 from commonplace.access import LOCAL, OPERATOR, Caller
 from commonplace.catalogue import CATALOGUE
+from commonplace.rooms.admin.browser_sessions import sign_in
 from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 
@@ -249,9 +250,48 @@ async def test_ask_person_tells_the_news_that_waited_for_the_agent(team):
     asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
     assert asked["_notice"] == ["ben published spec cart-api 1.0.0: read it with memory_get_spec."]
     await ben.define_spec(name="cart-api", content="GET /basket", version="2.0.0")
-    asked = await ann.ask_person(question="Ship it now?", wait_seconds=50)
+    asked = await ann.ask_person(question="Ship it now?", wait_seconds=0)
     assert (asked["status"], len(asked["_notice"])) == ("open", 1)
     assert "_notice" not in await ann.heartbeat()
+
+
+async def test_ask_person_waits_for_the_answer_through_other_news_and_tells_it_then(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    await ben.send_message(to_instance="ann", message="Lunch?")
+    heard = asyncio.Event()
+    stop = await team.calls.bus.listen_to_project("shop", lambda _: heard.set())
+    asking = asyncio.create_task(ann.ask_person(question="Ship it?", wait_seconds=50))
+    await asyncio.wait_for(heard.wait(), PATIENCE_SECONDS)
+    stop()
+    (request,) = (await team.anyone(PAGE).list_requests(project="shop"))["requests"]
+    team.clock.advance(seconds=1)
+    await ben.send_message(to_instance="ann", message="Pizza?")
+    await _answer(team, request["id"], decision="answer", answers=["yes"])
+    reply = await asyncio.wait_for(asking, PATIENCE_SECONDS)
+    assert (reply["status"], reply["answer"]) == ("answered", "yes")
+    assert reply["_notice"] == ['2 new messages from ben: "Lunch?", "Pizza?"']
+
+
+async def test_urgent_mail_ends_the_wait_for_a_person(team):
+    ann, ben = await team.agent("ann"), await team.agent("ben")
+    await ben.send_message(to_instance="ann", message="The site is down", priority="urgent")
+    asked = await asyncio.wait_for(ann.ask_person(question="Ship it?", wait_seconds=50), PATIENCE_SECONDS)
+    assert (asked["status"], len(asked["_notice"])) == ("open", 1)
+    assert asked["message"].startswith("The wait ended early, without the answer: urgent mail came")
+
+
+async def test_ask_person_says_which_people_can_see_the_question(team):
+    ann = await team.agent("ann")
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert asked["message"].endswith(
+        "Nobody is signed in to the page and no webhook tells anybody: ask in your own conversation, too."
+    )
+    await team.calls.run_operation(sign_in, {}, replace(LOCAL, agent="eve"))
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert asked["message"].endswith("It can be seen by eve on the page.")
+    await team.anyone(PAGE).add_webhook(project="shop", kind="slack", url="https://hooks.slack.com/x")
+    asked = await ann.ask_person(question="Ship it?", wait_seconds=0)
+    assert asked["message"].endswith("It can be seen by eve on the page and people whom a webhook tells.")
 
 
 async def test_answer_to_a_question_that_nobody_waits_for_comes_as_a_notice_once(team):

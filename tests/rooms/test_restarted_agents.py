@@ -187,3 +187,54 @@ async def test_a_window_with_hooks_that_only_thinks_keeps_its_locks(team: Team):
     other = await _start(team)
     assert other.started["active_agents"][0]["same_name"]
     assert not (await other.lock_files(files=FILES))["success"]
+
+
+async def test_others_see_that_an_agent_was_restarted_and_when(team: Team):
+    reviewer = await _start(team, "reviewer")
+    _, new, _ = await _restart_after_a_crash(team)
+    team.clock.advance(minutes=3)
+    [status] = (await reviewer.get_agent_status(instance="frontend"))["agents"]
+    assert (status["restarted"], status["silent_for"], status["sessions"]) == ("3min", "3min", 1)
+    [active] = (await reviewer.get_active_work(instance="frontend"))["currently_active"]
+    assert (active["restarted"], active["silent_for"]) == ("3min", "3min")
+    [status] = (await reviewer.get_agent_status(instance="reviewer"))["agents"]
+    assert "restarted" not in status
+    await new.end_session(summary="done")
+    [status] = (await reviewer.get_agent_status(instance="frontend"))["agents"]
+    assert "restarted" not in status
+
+
+async def test_an_agent_that_ended_its_session_or_has_another_window_was_not_restarted(team: Team):
+    reviewer = await _start(team, "reviewer")
+    old = await _start(team)
+    await old.end_session(summary="done")
+    team.clock.advance(minutes=2)
+    await _start(team)
+    team.clock.advance(minutes=2)
+    await _start(team, directory="/home/me/other")
+    [status] = (await reviewer.get_agent_status(instance="frontend"))["agents"]
+    assert ("restarted" in status, status["sessions"]) == (False, 2)
+    assert not any("restarted" in entry for entry in (await reviewer.get_active_work())["currently_active"])
+
+
+async def test_a_restarted_agent_is_shown_the_open_work_of_its_earlier_session(team: Team):
+    old = await _start(team)
+    await old.update_work(title="Header", status="completed", notes="done")
+    await old.update_work(
+        title="VAT split", status="in_progress", notes="preparing it", files_touched=["src/vat.py"]
+    )
+    await old.update_work(title="Edits", status="in_progress", files_touched=["src/vat.py"])
+    team.clock.advance(minutes=2)
+    new = await _start(team)
+    assert new.started["your_work"] == [
+        {"title": "VAT split", "status": "in_progress", "notes": "preparing it", "files": ["src/vat.py"]}
+    ]
+    assert "your_work" not in (await _start(team, "reviewer")).started
+
+
+async def test_an_agent_that_ended_its_session_has_a_handoff_and_no_open_work(team: Team):
+    old = await _start(team)
+    await old.update_work(title="VAT split", status="in_progress", notes="preparing it")
+    await old.end_session(summary="half", handoff_notes="The rest waits.")
+    team.clock.advance(minutes=2)
+    assert "your_work" not in (await _start(team)).started

@@ -47,9 +47,47 @@ async def test_update_work_keeps_one_item_for_each_title_of_a_session(team):
             "status": "completed",
             "age": "3min",
             "files": ["b.py", "a.py"],
-            "notes": "half",
         }
     ]
+
+
+async def _show_notes(agent) -> list[str]:
+    return [entry.get("notes", "") for entry in (await agent.get_active_work())["recent_work_items"]]
+
+
+async def test_completed_work_shows_the_notes_of_its_completion_and_no_older_ones(team):
+    alice = await team.agent("alice")
+    await alice.update_work(title="cart", status="in_progress", notes="waits for iris")
+    await alice.update_work(title="cart", status="completed")
+    assert await _show_notes(alice) == [""]
+    await alice.update_work(title="cart", status="completed", notes="per line")
+    await alice.update_work(title="cart", status="completed", files_touched=["cart.py"])
+    assert await _show_notes(alice) == ["per line"]
+    await alice.update_work(title="cart", status="in_progress")
+    await alice.update_work(title="cart", status="abandoned")
+    assert await _show_notes(alice) == ["per line"]
+
+
+@pytest.mark.parametrize("resolution", ["rounds per line", None])
+async def test_work_that_its_backlog_item_closed_shows_the_resolution(team, resolution):
+    alice = await team.agent("alice")
+    item = (await alice.add_backlog_item(title="Rounding"))["id"]
+    await alice.update_backlog_item(item_id=item, claim=True)
+    await alice.update_work(title="Rounding", status="in_progress", notes="waits for iris")
+    team.clock.advance(minutes=1)
+    await alice.complete_backlog_item(item_id=item, resolution=resolution)
+    assert await _show_notes(alice) == [resolution or ""]
+
+
+async def test_work_that_was_completed_before_its_backlog_item_shows_the_resolution_or_its_own_notes(team):
+    alice = await team.agent("alice")
+    for title, resolution in (("Rounding", None), ("Totals", "in cents")):
+        item = (await alice.add_backlog_item(title=title))["id"]
+        await alice.update_backlog_item(item_id=item, claim=True)
+        await alice.update_work(title=title, status="completed", notes="per line")
+        team.clock.advance(minutes=1)
+        await alice.complete_backlog_item(item_id=item, resolution=resolution)
+    assert await _show_notes(alice) == ["in cents", "per line"]
 
 
 async def test_update_work_of_another_session_is_another_item(team):

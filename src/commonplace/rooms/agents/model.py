@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from commonplace.clock import MINUTE, iso
+from commonplace.clock import MINUTE, format_age, iso
 from commonplace.operation import Reply
+from commonplace.presence import format_silence
 from commonplace.store.database import Row
 
 AGENT_STALE_AFTER = 5 * MINUTE
@@ -29,20 +30,21 @@ class HeartbeatReply(Reply):
 def derive_status(row: Row, now: int) -> str:
     """Return what the agent reported, while that is recent, else what follows from its work and calls.
 
-    An agent is busy while it has a task or a lock, also if it reported so long ago. One that has reported work and has
-    none open is idle, and so is one that makes no calls. Without a live session it is offline, whatever it reported.
+    It is the status at the agent's last call: silence ends neither a task nor a report, and a lock that lapsed since
+    then was held. An agent is busy while it has a task or a lock, also if it reported so long ago. One that has reported
+    work and has none open is idle. One that never had anything is busy by its calls alone. Without a live session it is
+    offline, whatever it reported.
     """
     active_at, reported_at = row["active_at"], row["status_at"]
     if active_at is None:
         return "offline"
-    has_open = bool(row["current_task"] or row["locks"])
+    has_open = bool(row["current_task"] or row["locks"] or (row["locked_until"] or 0) > active_at)
     if reported_at is not None:
         is_lasting = row["status"] == "error" or (row["status"] == "busy" and has_open)
-        if is_lasting or now - reported_at <= AGENT_STALE_AFTER:
+        if is_lasting or active_at - reported_at <= AGENT_STALE_AFTER:
             return str(row["status"])
-    if now - active_at > AGENT_STALE_AFTER:
-        return "idle"
-    return "busy" if has_open or not row["has_worked"] else "idle"
+    has_stopped = row["has_worked"] or now - active_at > AGENT_STALE_AFTER
+    return "busy" if has_open or not has_stopped else "idle"
 
 
 class AgentStatus(Reply):
@@ -55,6 +57,10 @@ class AgentStatus(Reply):
     current_task: str = ""
     last_heartbeat: str | None = None
     """The last sign of life: every call is one."""
+    silent_for: str = ""
+    """How long ago that was, for a live agent that made no call in the last minute."""
+    restarted: str = ""
+    """How long ago its session started, if that continues an earlier one that was not ended."""
 
     @classmethod
     def from_row(cls, row: Row, now: int) -> "AgentStatus":
@@ -68,6 +74,8 @@ class AgentStatus(Reply):
             locks=row["locks"],
             current_task=row["current_task"],
             last_heartbeat=iso(last_active) if last_active else None,
+            silent_for=format_silence(row["active_at"], now),
+            restarted=format_age(row["restarted_at"], now) if row["restarted_at"] else "",
         )
 
 

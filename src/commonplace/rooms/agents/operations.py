@@ -55,7 +55,13 @@ async def heartbeat(
     task = previous["current_task"] if current_task is None else current_task
     if call.writes:
         await store.record_heartbeat(call.tx, call.project, call.agent, status, task, call.now)
-    known = {**previous, "current_task": task, "active_at": call.now, "locks": row["held"]}
+    known = {
+        **previous,
+        "current_task": task,
+        "active_at": call.now,
+        "locks": row["held"],
+        "locked_until": None,
+    }
     reported = status or derive_status(known, call.now)
     if (status or previous["status"], task) != (previous["status"], previous["current_task"]):
         call.emit(AGENT_CHANGED, agent=call.agent, status=reported, task=task)

@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 
 from commonplace.activity import IS_AWAKE
+from commonplace.dormant_sessions import RESTARTED_AT
 from commonplace.rooms.work.model import EDITS_TITLE
 from commonplace.store.database import Row, Tx
 
 _MAX_STATUS_ROWS = 200
 # Grouping by the bare column makes SQLite scan the index on agent, which holds every session, also ended ones.
+_FROM_LIVE_SESSIONS = f"from session where project = $1 and ended_at is null and active_at > $3 and {IS_AWAKE} group by agent || ''"
 _LIVE_SESSION_COUNTS = (
-    "select agent || '' as name, count(*) as n, max(active_at) as active_at from session"
-    f" where project = $1 and ended_at is null and active_at > $3 and {IS_AWAKE} group by agent || ''"
+    f"select agent || '' as name, count(*) as n, max(active_at) as active_at {_FROM_LIVE_SESSIONS}"
+)
+_LIVE_SESSIONS = (
+    "select agent || '' as name, count(*) as n, max(active_at) as active_at,"
+    f" max({RESTARTED_AT}) as restarted_at {_FROM_LIVE_SESSIONS}"
 )
 
 
@@ -50,12 +55,12 @@ async def list_agent_statuses(
 ) -> Sequence[Row]:
     return await tx.all(
         "select agent.project, agent.name, agent.status, agent.status_at, agent.current_task,"
-        " agent.last_seen_at, live.active_at,"
+        " agent.last_seen_at, live.active_at, live.restarted_at, held.locked_until,"
         " coalesce(live.n, 0) as sessions, coalesce(held.n, 0) as locks, worked.name is not null as has_worked,"
         " count(*) over () as total from agent"
-        f" left join ({_LIVE_SESSION_COUNTS}) as live on live.name = agent.name"
-        " left join (select agent as name, count(*) as n from lease"
-        "  where project = $1 and expires_at > $4 group by agent) as held"
+        f" left join ({_LIVE_SESSIONS}) as live on live.name = agent.name"
+        " left join (select agent as name, sum(case when expires_at > $4 then 1 else 0 end) as n,"
+        "  max(expires_at) as locked_until from lease where project = $1 group by agent) as held"
         "  on held.name = agent.name"
         " left join (select distinct work.agent as name from work join session on session.project = $1"
         "  and session.id = work.session and session.ended_at is null and session.active_at > $3"

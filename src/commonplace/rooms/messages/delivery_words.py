@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from commonplace.call import Call
 from commonplace.clock import format_age
-from commonplace.presence import load_presence
+from commonplace.presence import AgentPresence, load_presence
 from commonplace.rooms.messages.model import MESSAGE_STATUSES, MessageDraft
 from commonplace.rooms.messages.recipients import Recipients
 from commonplace.store.database import Row
@@ -25,10 +25,17 @@ async def describe_delivery(call: Call, draft: MessageDraft, to: Recipients, ses
     if to.people:
         return f"{to.address} reads it on the page"
     if not offline:
-        last_call = format_age(max(session["active_at"] for session in sessions), call.now)
-        return f"{to.address} is live (last call: {last_call}) and sees it with the next reply"
+        return _describe_live(to.address, max(session["active_at"] for session in sessions), call.now)
     presence = await load_presence(call.tx, draft.project, to.address, call.now)
     return f"{presence.describe(call.now)}; it waits in the inbox"
+
+
+def _describe_live(agent: str, active_at: int, now: int) -> str:
+    presence = AgentPresence(agent, is_live=True, last_active_at=active_at)
+    told = (
+        "; it is told with its next call" if presence.is_silent(now) else " and sees it with the next reply"
+    )
+    return presence.describe(now) + told
 
 
 def _describe_group(count: int, offline: int) -> str:

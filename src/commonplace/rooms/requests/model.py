@@ -9,7 +9,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.clock import MINUTE, SECOND, iso
-from commonplace.notice import ANSWER_PREFIX
+from commonplace.notice import ANSWER_PREFIX, list_names
 from commonplace.operation import Reply
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
@@ -41,6 +41,7 @@ IDLE_PATIENCE = 5 * SECOND
 """Activity this long after the end of a turn means that the agent works again."""
 MAX_SHOWN_QUESTION_CHARACTERS = 200
 _SHOWN_CHARACTERS = 32
+_MAX_PEOPLE_NAMED = 3
 _SESSION_CHARACTERS = 8
 _WORD = re.compile(r"\w+")
 
@@ -161,6 +162,25 @@ class AnsweredRequest(Reply):
 
 class ClosedRequests(Reply):
     closed: int
+
+
+class OpenQuestion(Reply):
+    """A question of an agent that is stored; `reach` says in words which people can see it."""
+
+    status: str
+    request_id: str
+    reach: str
+
+
+def describe_reach(people: Sequence[str], *, has_webhook: bool) -> str:
+    """`people` are signed in to the page of the project; that says nothing about whether they look at it now."""
+    ways = [f"{list_names(people, _MAX_PEOPLE_NAMED)} on the page"] if people else []
+    ways += ["people whom a webhook tells"] if has_webhook else []
+    if not ways:
+        return (
+            "Nobody is signed in to the page and no webhook tells anybody: ask in your own conversation, too."
+        )
+    return f"It can be seen by {' and '.join(ways)}."
 
 
 class AskedPerson(Reply):

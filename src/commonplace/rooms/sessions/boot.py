@@ -49,7 +49,7 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
         return start
     items = await work.list_work_items(call.tx, start.project, 0, _MAX_WORK_ITEMS, start.agent)
     open_titles = tuple(row["title"] for row in items if row["status"] in (*OPEN_STATUSES, HANDED_OVER))
-    start = replace(start, work=items[0] if items else None, open_titles=open_titles)
+    start = replace(start, work=items[0] if items else None, latest_work=items, open_titles=open_titles)
     if start.handoff is not None:
         return start
     handoffs = await recent_documents.list_documents_of_type(
@@ -210,7 +210,7 @@ def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, 
     task = row["current_task"]
     task_field = {"task": shorten_text(task, _MAX_SHOWN_TASK_CHARACTERS)} if task else {}
     is_reported = row["status_at"] is not None and row["status"] == derive_status(
-        {**row, "locks": 0, "has_worked": True}, now
+        {**row, "locks": 0, "locked_until": None, "has_worked": True}, now
     )
     status_field = {"status": row["status"]} if is_reported and row["status"] != "idle" else {}
     return (

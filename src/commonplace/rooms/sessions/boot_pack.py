@@ -32,6 +32,7 @@ _CALL_BY_SECTION = {
     "patterns": "memory_query",
     "active_agents": "memory_get_active_work",
     "signals": "memory_get_active_work",
+    "your_work": "memory_get_active_work",
     "relevant_locks": "memory_get_locks",
     "specs": "memory_list_specs",
     "checklists": "memory_checklist(action='list')",

@@ -66,6 +66,8 @@ class BootPack(Reply, kw_only=True):
     """What an earlier session of the agent, which made no call since, has locked: memory_lock_files takes it over."""
     waiting_for_locks: list[Any] = []
     """What that session waited for: the agent has kept its place."""
+    your_work: list[Any] = []
+    """What that session reported to work on and has not finished."""
     relevant_locks: list[Any] = []
     specs: list[Any] = []
     checklists: list[Any] = []

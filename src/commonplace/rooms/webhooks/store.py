@@ -72,12 +72,22 @@ async def delete_webhook(tx: Tx, project: str, id: str) -> bool:
     return bool(rows)
 
 
+_WANTS_REQUESTS = (
+    "from webhook where project = any($1) and needs_you = 1"
+    " and (project = $2 and every_project = 0 or project = $3 and every_project = 1)"
+)
+
+
+async def has_webhook_for_requests(tx: Tx, project: str) -> bool:
+    """Is what waits for a person in this project sent to a webhook?"""
+    row = await tx.one(f"select 1 as yes {_WANTS_REQUESTS} limit 1", [project, SHARED], project, SHARED)
+    return row is not None
+
+
 async def queue_request(tx: Tx, project: str, request: str, now: int) -> None:
     """Queue a request for every webhook that wants it; it is sent only if it still waits after the delay."""
     rows = await tx.all(
-        "select project, id, delay from webhook where project = any($1) and needs_you = 1"
-        " and (project = $2 and every_project = 0 or project = $3 and every_project = 1)"
-        " order by project, id limit 40",
+        f"select project, id, delay {_WANTS_REQUESTS} order by project, id limit 40",
         [project, SHARED],
         project,
         SHARED,

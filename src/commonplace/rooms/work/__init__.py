@@ -2,7 +2,12 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.work.boot import BLOCKING_OTHERS_SECTION, SIGNALS_SECTION, WAITS_LEFT_SECTION
+from commonplace.rooms.work.boot import (
+    BLOCKING_OTHERS_SECTION,
+    OWN_WORK_SECTION,
+    SIGNALS_SECTION,
+    WAITS_LEFT_SECTION,
+)
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
 from commonplace.rooms.work.file_changes import list_file_changes
 from commonplace.rooms.work.finders import FINDERS
@@ -16,7 +21,7 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(update_work, get_active_work),
-    boot_sections=(SIGNALS_SECTION, BLOCKING_OTHERS_SECTION, WAITS_LEFT_SECTION),
+    boot_sections=(OWN_WORK_SECTION, SIGNALS_SECTION, BLOCKING_OTHERS_SECTION, WAITS_LEFT_SECTION),
     retention=WORK_RULES,
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),

@@ -1,10 +1,11 @@
-"""The boot sections `signals`, `blocking_others` and `you_waited_for`."""
+"""The boot sections `your_work`, `signals`, `blocking_others` and `you_waited_for`."""
 
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY, HOUR, iso
 from commonplace.rooms.work import store
-from commonplace.rooms.work.model import BlockedAgent, WaitLeft, WorkSignal
+from commonplace.rooms.work.active_work import OwnWork
+from commonplace.rooms.work.model import EDITS_TITLE, OPEN_STATUSES, BlockedAgent, WaitLeft, WorkSignal
 from commonplace.rooms.work.waits import describe_awaited
 
 _NEW_SIGNAL_AGE = HOUR
@@ -12,6 +13,17 @@ _WAIT_LIFETIME = 14 * DAY
 _MAX_SIGNALS = 5
 _MAX_WAITS_LEFT = 3
 _MAX_BLOCKED_AGENTS = 10
+
+
+async def list_own_work(call: Call, start: StartingSession) -> list[OwnWork]:
+    """List the open work of the dormant sessions that this one continues: they left no handoff."""
+    del call
+    earlier = {row["id"] for row in start.earlier_sessions}
+    return [
+        OwnWork.from_row(row)
+        for row in start.latest_work
+        if row["session"] in earlier and row["status"] in OPEN_STATUSES and row["title"] != EDITS_TITLE
+    ]
 
 
 async def list_new_signals(call: Call, start: StartingSession) -> list[WorkSignal]:
@@ -46,6 +58,7 @@ async def list_waits_left(call: Call, start: StartingSession) -> list[WaitLeft]:
     ]
 
 
+OWN_WORK_SECTION = BootSection("your_work", 1, list_own_work)
 SIGNALS_SECTION = BootSection("signals", 50, list_new_signals)
 WAITS_LEFT_SECTION = BootSection("you_waited_for", 29, list_waits_left)
 BLOCKING_OTHERS_SECTION = BootSection("blocking_others", 30, list_waiting_agents)

@@ -1,7 +1,6 @@
 """Work items, overlaps and signals: arguments, replies, and the rules that need no store."""
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -10,7 +9,7 @@ import msgspec
 from pydantic import Field
 
 from commonplace.boot import list_topic_words
-from commonplace.clock import format_age, iso
+from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.rooms.locks import paths, prefixes
 from commonplace.store.database import Row
@@ -75,14 +74,6 @@ class WorkUpdate(Reply):
     message: str = ""
 
 
-class ActiveAgent(Reply):
-    agent: str
-    last_active: str
-    task: str = ""
-    working_on: list[str] = []
-    files: list[str] = []
-
-
 class BlockedAgent(Reply):
     agent: str
     waiting_for: str
@@ -115,54 +106,6 @@ class WaitLeft(Reply, kw_only=True):
     now: str = ""
 
 
-class WorkItem(Reply):
-    id: str
-    title: str
-    agent: str
-    status: str
-    age: str
-    files: list[str] = []
-    notes: str = ""
-
-    @classmethod
-    def from_row(cls, row: Row, now: int) -> "WorkItem":
-        return cls(
-            id=row["id"],
-            title=row["title"],
-            agent=row["agent"],
-            status=row["status"],
-            age=format_age(row["updated_at"], now),
-            files=msgspec.json.decode(row["files"]),
-            notes=row["notes"],
-        )
-
-
-class ActiveWork(Reply):
-    overlap_window_hours: int
-    currently_active: list[ActiveAgent]
-    blocked_agents: list[BlockedAgent]
-    recent_signals: list[WorkSignal]
-    recent_work_items: list[WorkItem]
-
-
-def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row]) -> list[ActiveAgent]:
-    """Build one entry per session, with its work in progress; a task of the same title is not repeated."""
-    by_session: dict[str, list[Row]] = defaultdict(list)
-    for row in work_rows:
-        by_session[row["session"]].append(row)
-    titles = {session: [work["title"] for work in rows] for session, rows in by_session.items()}
-    return [
-        ActiveAgent(
-            agent=row["agent"],
-            last_active=iso(row["active_at"]),
-            task="" if row["task"] in titles.get(row["id"], ()) else row["task"],
-            working_on=titles.get(row["id"], []),
-            files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],
-        )
-        for row in sessions
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class WorkChange:
     """The fields of a work item that one memory_update_work call sets."""
@@ -176,14 +119,18 @@ class WorkChange:
     waiting_for: str | None
 
     def to_columns(self, row: Row | None) -> dict[str, str]:
-        """Merge the change into the stored row. Only an item that stays blocked keeps what it waits for."""
+        """Merge the change into the stored row. Only an item that stays blocked keeps what it waits for.
+
+        Notes of open work do not describe it once it is completed, so they end with it.
+        """
         stays_blocked = row is not None and self.status == "blocked"
+        is_finished = row is not None and self.status == "completed" and row["status"] in OPEN_STATUSES
         files = msgspec.json.decode(row["files"]) if row else []
         return {
             "title": self.title,
             "status": self.status,
             "files": msgspec.json.encode(_merge_files(files, self.files)).decode(),
-            "notes": _choose_value(self.notes, row, "notes", keep=row is not None),
+            "notes": _choose_value(self.notes, row, "notes", keep=not is_finished),
             "blocked_by": _choose_value(self.blocked_by, row, "blocked_by", keep=stays_blocked),
             "blocked_reason": _choose_value(self.blocked_reason, row, "blocked_reason", keep=stays_blocked),
             "waiting_for": _choose_value(self.waiting_for, row, "waiting_for", keep=stays_blocked),

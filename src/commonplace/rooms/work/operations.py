@@ -16,13 +16,13 @@ from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.locks.lease import LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.rooms.work import item_store, store, waits
+from commonplace.rooms.work.active_work import ActiveWork
 from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
 from commonplace.rooms.work.model import (
     EDITS_TITLE,
     MAX_OVERLAPS,
     OPEN_STATUSES,
     OVERLAP_HOURS,
-    ActiveWork,
     FileOverlap,
     ReportedWork,
     ShortNote,

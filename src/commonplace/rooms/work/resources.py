@@ -5,14 +5,9 @@ from commonplace.clock import HOUR
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
 from commonplace.rooms.work import store
-from commonplace.rooms.work.model import (
-    OVERLAP_HOURS,
-    ActiveWork,
-    BlockedAgent,
-    WorkItem,
-    WorkSignal,
-    group_active_agents,
-)
+from commonplace.rooms.work.active_work import ActiveWork, WorkItem, group_active_agents
+from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, WorkSignal
+from commonplace.store.database import Row
 
 _SINCE_HOURS = 24
 _MAX_LISTED = 20
@@ -33,12 +28,20 @@ async def list_active_work(
     signals = await store.list_signals(call.tx, project, since, limit, agent=agent)
     items = await store.list_work_items(call.tx, project, since, limit, agent)
     return ActiveWork(
-        currently_active=group_active_agents(active, work_rows),
+        currently_active=group_active_agents(
+            [_with_own_activity(call, row) for row in active], work_rows, call.now
+        ),
         blocked_agents=[BlockedAgent.from_row(row) for row in blocked],
         recent_signals=[WorkSignal.from_row(row) for row in signals],
         recent_work_items=[WorkItem.from_row(row, call.now) for row in items],
         overlap_window_hours=OVERLAP_HOURS,
     )
+
+
+def _with_own_activity(call: Call, row: Row) -> Row:
+    """Count this call as activity of its session; the store learns of a read up to a second later."""
+    is_own = call.session is not None and call.session.id == row["id"]
+    return {**row, "active_at": call.now} if is_own else row
 
 
 @operation("resource:work", role="readonly", session=False)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.clock import DAY
+from commonplace.dormant_sessions import RESTARTED_AT
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES
 from commonplace.store.database import Row, Tx
@@ -21,7 +22,7 @@ NEWEST_OPEN_WORK = (
 
 async def find_work_item(tx: Tx, session: AgentSession, title: str) -> Row | None:
     return await tx.one(
-        "select id, title, item, files, notes, blocked_by, blocked_reason, waiting_for from work"
+        "select id, title, item, status, files, notes, blocked_by, blocked_reason, waiting_for from work"
         " where project = $1 and session = $2 and title = $3",
         session.project,
         session.id,
@@ -279,7 +280,7 @@ async def list_active_sessions(
 ) -> Sequence[Row]:
     return await tx.all(
         "select session.id, session.agent, coalesce(nullif(agent.current_task, ''), session.task) as task,"
-        " session.active_at from session"
+        f" session.active_at, {RESTARTED_AT} as restarted_at from session"
         " join agent on agent.project = $1 and agent.name = session.agent where session.project = $1"
         f" and session.ended_at is null and session.active_at > $2 and {IS_AWAKE}"
         " and (cast($4 as text) is null or session.agent = $4) order by session.active_at desc, session.id limit $3",
@@ -302,16 +303,22 @@ async def list_work_in_progress(tx: Tx, project: str, sessions: Sequence[str]) -
 async def list_work_items(
     tx: Tx, project: str, since: int, limit: int, agent: str | None = None
 ) -> Sequence[Row]:
-    """List the latest state of each piece of work: of an agent and backlog item, or else of an agent and title."""
+    """List the latest state of each piece of work: of an agent and backlog item, or else of an agent and title.
+
+    `resolution` and `completed_at` are those of its backlog item, if that is done.
+    """
     return await tx.all(
-        "select id, title, agent, status, files, notes, updated_at from work where project = $1"
-        " and updated_at > $2 and (cast($4 as text) is null or agent = $4)"
+        "select work.id, work.session, work.title, work.agent, work.status, work.files, work.notes, work.updated_at,"
+        " done.resolution, done.completed_at from work"
+        " left join backlog as done on done.project = $1 and done.id = work.item and done.status = 'done'"
+        " where work.project = $1"
+        " and work.updated_at > $2 and (cast($4 as text) is null or work.agent = $4)"
         " and not exists (select 1 from work as later where later.project = $1 and later.agent = work.agent"
         "  and later.updated_at >= work.updated_at and later.id <> work.id and (later.updated_at > work.updated_at"
         "  or later.created_at > work.created_at or later.created_at = work.created_at and later.id < work.id)"
         "  and (later.item = work.item or later.item = '' or work.item = '')"
         "  and (later.title = work.title or later.item <> '' and later.item = work.item))"
-        " order by updated_at desc, id limit $3",
+        " order by work.updated_at desc, work.id limit $3",
         project,
         since,
         limit,
