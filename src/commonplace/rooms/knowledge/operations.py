@@ -63,9 +63,9 @@ async def query(
         inactive=include_inactive,
         changed_since=call.now - updated_within_days * DAY if updated_within_days else 0,
     )
-    wanted = restrict_to_types(call, entry_filter, memory_types)
-    question = prepared_question(call, query)
     projects = call.list_read_projects(include_shared=include_shared)
+    wanted = await restrict_to_types(call, entry_filter, projects, memory_types)
+    question = prepared_question(call, query)
     # Global guidelines apply in every project.
     recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
     if not recall.items:
@@ -258,8 +258,8 @@ async def search_global(
 ) -> model.GlobalAnswer:
     """Search everything (global) across all projects (repositories), other teams: already solved, documents,
     solutions, files, transcripts."""
-    wanted = restrict_to_types(call, EntryFilter(call.now), memory_types)
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
+    wanted = await restrict_to_types(call, EntryFilter(call.now), projects, memory_types)
     question = prepared_question(call, query)
     recall = await recall_items(
         call, question, projects, wanted, limit, candidates=2 * limit, only_relevant=True
