@@ -57,13 +57,14 @@ VectorIndex = sqlite.SqliteVectors | postgres.PostgresVectors
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The text of a question, with its vector and model if there is one."""
+    """The text of a question, with its vector and model if there is one. The `known_words` are spelt correctly."""
 
     text: str
     model: str = ""
     vector: Any = None
     floor: float = 0.0
     relevance: RelevanceScale | None = None
+    known_words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ async def find_entries_in_scopes(
     """The same with up to `limit` candidates of each scope, ranked together; kinds and reader are those of the scope."""
     hits: list[Hit] = []
     readers = {scope.project: replace(entry_filter, reader=scope.reader).readers for scope in scopes}
-    works = [partial(_load_terms, project, question.text, some) for project, some in readers.items()]
+    works = [partial(_load_terms, project, question, some) for project, some in readers.items()]
     terms_by_project = dict(zip(readers, await run_together(tx, works), strict=True))
     for scope in scopes:
         scope_filter = replace(entry_filter, kinds=scope.kinds, reader=scope.reader)
@@ -175,7 +176,7 @@ async def find_entries_by_words(
     tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
     """The same by the rarest words of a question, without vectors."""
-    terms = await _load_terms(project, question, entry_filter.readers, tx, _MAX_TEXT_TERMS)
+    terms = await _load_terms(project, Question(question), entry_filter.readers, tx, _MAX_TEXT_TERMS)
     return await _find_hits(tx, question, project, terms, entry_filter, limit) if terms else []
 
 
@@ -246,18 +247,21 @@ async def _find_with_words(
 
 
 async def _load_terms(
-    project: str, question: str, readers: Sequence[str], tx: Tx, max_terms: int = _MAX_QUESTION_TERMS
+    project: str, question: Question, readers: Sequence[str], tx: Tx, max_terms: int = _MAX_QUESTION_TERMS
 ) -> QueryTerms | None:
-    """None if the project has no entries for these readers. A word that no entry has stands for the nearest ones."""
-    words = split_question(question)
+    """None if the project has no entries for these readers. A misspelt word that no entry has stands for the nearest
+    ones."""
+    words = split_question(question.text)
     found, _ = await load_term_statistics(tx, project, list_distinct_tokens(words), readers)
     if found is None:
         return None
     unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
-    nearest = await find_nearest_terms(tx, project, unknown) if unknown else {}
+    known_tokens = set(text.tokenize(" ".join(question.known_words))) if unknown else set()
+    misspelt = [token for token in unknown if token not in known_tokens]
+    nearest = await find_nearest_terms(tx, project, misspelt) if misspelt else {}
     known = found.frequencies.keys() | nearest.keys()
-    has_known_name = _has_any_token(list_proper_names(question), found.frequencies.keys())
-    names = list_names(question)
+    has_known_name = _has_any_token(list_proper_names(question.text), found.frequencies.keys())
+    names = list_names(question.text)
     has_only_unknown_names = bool(names) and not _has_any_token(names, known)
     if nearest:
         repaired, _ = await load_term_statistics(tx, project, list(nearest.values()), readers)
