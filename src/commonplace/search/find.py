@@ -9,6 +9,7 @@ from commonplace.search import postgres, sqlite, text
 from commonplace.search.embedding_model import RelevanceScale
 from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
+    ENTRY_COLUMNS,
     WORDS_PER_PASSAGE,
     EntryFilter,
     QueryTerms,
@@ -197,6 +198,20 @@ async def find_entries_like(
     return await _find_hits(tx, whole_text, project, terms, entry_filter, limit), others
 
 
+async def list_entries_in_scopes(
+    tx: Tx, scopes: Sequence[SearchScope], entry_filter: EntryFilter, limit: int
+) -> list[Hit]:
+    """The first entries of each scope, whatever the question: for one that asks for all of a kind."""
+    no_terms = weigh_terms([], {}, 0, 0, 0, {})
+    hits: list[Hit] = []
+    for scope in scopes:
+        scope_filter = replace(entry_filter, kinds=scope.kinds, reader=scope.reader)
+        clause, values = scope_filter.build_clause(2)
+        sql = f"select {ENTRY_COLUMNS} from entry e where e.project = $1{clause} order by e.id limit {limit}"
+        hits += [_build_hit(row, no_terms, None, 0) for row in await tx.all(sql, scope.project, *values)]
+    return hits
+
+
 async def _find_hits(
     tx: Tx, question: str, project: str, terms: QueryTerms, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
@@ -256,9 +271,8 @@ async def _load_terms(
     if found is None:
         return None
     unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
-    known_tokens = set(text.tokenize(" ".join(question.known_words))) if unknown else set()
-    misspelt = [token for token in unknown if token not in known_tokens]
-    nearest = await find_nearest_terms(tx, project, misspelt) if misspelt else {}
+    correct = frozenset(text.tokenize(" ".join(question.known_words))) if unknown else frozenset()
+    nearest = await find_nearest_terms(tx, project, unknown, correct) if unknown else {}
     known = found.frequencies.keys() | nearest.keys()
     has_known_name = _has_any_token(list_proper_names(question.text), found.frequencies.keys())
     names = list_names(question.text)
