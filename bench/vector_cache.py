@@ -26,6 +26,9 @@ class CachedModel:
     def can_read(self, text: str) -> bool:
         return self._model.can_read(text)
 
+    def list_known_words(self, text: str) -> frozenset[str]:
+        return self._model.list_known_words(text)
+
     def embed_question(self, question: str) -> Any:
         """Computed anew: what a question costs is measured."""
         return self._model.embed_question(question)

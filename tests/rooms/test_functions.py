@@ -200,8 +200,29 @@ async def test_find_function_reads_shared_ones_unless_told_not_to(team):
     assert await alice.find_function(query="zebra") == {
         "results": [],
         "result_count": 0,
-        "message": "Nothing found.",
+        "message": "Nothing relevant found.",
     }
+
+
+async def test_find_function_says_that_no_function_is_about_the_question(team):
+    alice = await team.agent("alice")
+    for name, purpose in (
+        ("retry_with_backoff", "Call again after a failure, waiting longer each time."),
+        ("parse_booking", "Read a booking from JSON and check its dates."),
+        ("occupancy", "The share of rooms that are taken on a day (contract booking)."),
+        ("format_price", "Render an amount in cents with its currency sign."),
+    ):
+        await alice.register_function(name=name, file_path=f"src/{name}.py", purpose=purpose)
+    await team.calls.search.drain_queue()
+    answer = await alice.find_function(query="the colour of the flag of Bolivia")
+    assert (answer["result_count"], answer["results"]) == (0, [])
+    assert (answer["message"], bool(answer["nearest_names"])) == ("Nothing relevant found.", True)
+    for query, name in (
+        ("try again when a request fails", "retry_with_backoff"),
+        ("how full is the hotel", "occupancy"),
+        ("show money to the customer", "format_price"),
+    ):
+        assert (await _find_functions(alice, query))[0]["name"] == name
 
 
 async def test_find_function_does_not_see_other_projects(team):

@@ -185,6 +185,29 @@ async def test_memory_types_take_types_of_documents_and_kinds_together(team: Tea
     assert [result["type"] for result in found["results"]] == ["adr"]
 
 
+@EACH_KIND
+async def test_memory_types_take_every_type_that_a_result_shows(team: Team, kind: Kind):
+    alice = await team.agent("alice")
+    items = {other.name: await other.make(alice, "walrus") for other in KINDS}
+    every = await alice.query(query="walrus", limit=50, max_tokens=20000)
+    (shown,) = [result["type"] for result in every["results"] if result["kind"] == kind.name]
+    for answer in (
+        await alice.query(query="walrus", limit=50, memory_types=[shown]),
+        await alice.search_global(query="walrus", limit=50, memory_types=[shown]),
+    ):
+        assert ids(answer) == [items[kind.name]]
+
+
+async def test_memory_types_take_types_that_authors_chose(team: Team):
+    alice = await team.agent("alice")
+    await define_spec(alice, "walrus")
+    spec = await alice.define_spec(name="events", content="The walrus is sent as JSON.", spec_type="AsyncAPI")
+    assert ids(await alice.query(query="walrus", memory_types=["AsyncAPI"])) == [spec["id"]]
+    mallory = await team.agent("mallory", project="bank", caller=Caller("agent", frozenset({"bank"}), "key"))
+    with pytest.raises(errors.Invalid):
+        await mallory.search_global(query="walrus", memory_types=["AsyncAPI"])
+
+
 async def test_unknown_memory_type_is_refused_with_those_that_exist(team: Team):
     alice = await team.agent("alice")
     with pytest.raises(errors.Invalid) as refused:

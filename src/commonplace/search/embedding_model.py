@@ -63,6 +63,9 @@ class EmbeddingModel(Protocol):
     def can_read(self, text: str) -> bool:
         """Does the model know enough words of the text for its vector to mean something?"""
 
+    def list_known_words(self, text: str) -> frozenset[str]:
+        """The words of the text, in lower case, that the model's vocabulary has whole: they are spelt correctly."""
+
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """One unit vector for each text."""
 

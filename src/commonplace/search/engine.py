@@ -267,7 +267,8 @@ class SearchEngine:
             raise TextRejected(f"The model's vectors have {len(vector)} dimensions now, not {width}.")
         # The thresholds of the scale are those of English questions.
         relevance = model.relevance if asked_in_english else None
-        return Question(text, model_choice.name_model(main), vector, model.floor, relevance)
+        known_words = model.list_known_words(text)
+        return Question(text, model_choice.name_model(main), vector, model.floor, relevance, known_words)
 
     async def _compute_vector(self, model: EmbeddingModel, text: str) -> Any:
         """A slow endpoint must not slow down every search."""

@@ -9,6 +9,7 @@ from commonplace.search import postgres, sqlite, text
 from commonplace.search.embedding_model import RelevanceScale
 from commonplace.search.index import KINDS_WITHOUT_VECTORS, has_entries
 from commonplace.search.query import (
+    ENTRY_COLUMNS,
     WORDS_PER_PASSAGE,
     EntryFilter,
     QueryTerms,
@@ -57,13 +58,14 @@ VectorIndex = sqlite.SqliteVectors | postgres.PostgresVectors
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The text of a question, with its vector and model if there is one."""
+    """The text of a question, with its vector and model if there is one. The `known_words` are spelt correctly."""
 
     text: str
     model: str = ""
     vector: Any = None
     floor: float = 0.0
     relevance: RelevanceScale | None = None
+    known_words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ async def find_entries_in_scopes(
     """The same with up to `limit` candidates of each scope, ranked together; kinds and reader are those of the scope."""
     hits: list[Hit] = []
     readers = {scope.project: replace(entry_filter, reader=scope.reader).readers for scope in scopes}
-    works = [partial(_load_terms, project, question.text, some) for project, some in readers.items()]
+    works = [partial(_load_terms, project, question, some) for project, some in readers.items()]
     terms_by_project = dict(zip(readers, await run_together(tx, works), strict=True))
     for scope in scopes:
         scope_filter = replace(entry_filter, kinds=scope.kinds, reader=scope.reader)
@@ -175,7 +177,7 @@ async def find_entries_by_words(
     tx: Tx, question: str, project: str, entry_filter: EntryFilter, limit: int
 ) -> list[Hit]:
     """The same by the rarest words of a question, without vectors."""
-    terms = await _load_terms(project, question, entry_filter.readers, tx, _MAX_TEXT_TERMS)
+    terms = await _load_terms(project, Question(question), entry_filter.readers, tx, _MAX_TEXT_TERMS)
     return await _find_hits(tx, question, project, terms, entry_filter, limit) if terms else []
 
 
@@ -194,6 +196,20 @@ async def find_entries_like(
         return [], others
     terms = _weigh_terms(words, found, _MAX_TEXT_TERMS)
     return await _find_hits(tx, whole_text, project, terms, entry_filter, limit), others
+
+
+async def list_entries_in_scopes(
+    tx: Tx, scopes: Sequence[SearchScope], entry_filter: EntryFilter, limit: int
+) -> list[Hit]:
+    """The first entries of each scope, whatever the question: for one that asks for all of a kind."""
+    no_terms = weigh_terms([], {}, 0, 0, 0, {})
+    hits: list[Hit] = []
+    for scope in scopes:
+        scope_filter = replace(entry_filter, kinds=scope.kinds, reader=scope.reader)
+        clause, values = scope_filter.build_clause(2)
+        sql = f"select {ENTRY_COLUMNS} from entry e where e.project = $1{clause} order by e.id limit {limit}"
+        hits += [_build_hit(row, no_terms, None, 0) for row in await tx.all(sql, scope.project, *values)]
+    return hits
 
 
 async def _find_hits(
@@ -246,18 +262,20 @@ async def _find_with_words(
 
 
 async def _load_terms(
-    project: str, question: str, readers: Sequence[str], tx: Tx, max_terms: int = _MAX_QUESTION_TERMS
+    project: str, question: Question, readers: Sequence[str], tx: Tx, max_terms: int = _MAX_QUESTION_TERMS
 ) -> QueryTerms | None:
-    """None if the project has no entries for these readers. A word that no entry has stands for the nearest ones."""
-    words = split_question(question)
+    """None if the project has no entries for these readers. A misspelt word that no entry has stands for the nearest
+    ones."""
+    words = split_question(question.text)
     found, _ = await load_term_statistics(tx, project, list_distinct_tokens(words), readers)
     if found is None:
         return None
     unknown = [word[0] for word in words if found.frequencies.keys().isdisjoint(word)]
-    nearest = await find_nearest_terms(tx, project, unknown) if unknown else {}
+    correct = frozenset(text.tokenize(" ".join(question.known_words))) if unknown else frozenset()
+    nearest = await find_nearest_terms(tx, project, unknown, correct) if unknown else {}
     known = found.frequencies.keys() | nearest.keys()
-    has_known_name = _has_any_token(list_proper_names(question), found.frequencies.keys())
-    names = list_names(question)
+    has_known_name = _has_any_token(list_proper_names(question.text), found.frequencies.keys())
+    names = list_names(question.text)
     has_only_unknown_names = bool(names) and not _has_any_token(names, known)
     if nearest:
         repaired, _ = await load_term_statistics(tx, project, list(nearest.values()), readers)

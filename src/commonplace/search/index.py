@@ -202,6 +202,11 @@ async def has_entries(tx: Tx, project: str, kinds: Sequence[str]) -> bool:
     return any(await tx.together(*((first, project, kind) for kind in kinds)))
 
 
+async def has_entries_of_type(tx: Tx, project: str, kind: str, type_: str) -> bool:
+    first = "select id from entry where project = $1 and kind = $2 and type = $3 order by id limit 1"
+    return await tx.one(first, project, kind, type_) is not None
+
+
 async def count_queued_entries(tx: Tx) -> int:
     """The number of entries of all projects that wait for vectors."""
     row = await tx.one("select count(*) as n from embedding_queue")

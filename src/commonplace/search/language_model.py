@@ -28,6 +28,11 @@ class LanguageModel:
         del text
         return True
 
+    def list_known_words(self, text: str) -> frozenset[str]:
+        """Its vocabulary of many languages has words that are errors in English."""
+        del text
+        return frozenset()
+
     def embed_question(self, question: str) -> Vector:
         vector: Vector = self._model.encode(question)
         return vector

@@ -60,6 +60,10 @@ class SearchSource:
     table: str = ""
     names: tuple[str, ...] = ()
     """Other words for the kind in `memory_types`."""
+    types: tuple[str, ...] = ()
+    """The types of its items that may be asked for in `memory_types`, if they have several."""
+    has_free_types: bool = False
+    """Do authors choose the types of its items?"""
     describe: Callable[[Row, int], Mapping[str, Any]] | None = None
     """Further fields of a result that depend on the time of now, from the item's row."""
     used: Callable[[Tx, Sequence[EntryUse]], Awaitable[None]] | None = None

@@ -1,10 +1,10 @@
 """Repair of misspelt words in a question: the nearest word that the project's index has.
 
 Only words that no entry has are looked at, and only words of the index that start alike, so a question without typing
-errors costs nothing more.
+errors costs nothing more. Words that the embedding model's vocabulary has whole are spelt correctly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from commonplace.search.term_changes import sum_steps, terms_between_statement
@@ -42,25 +42,31 @@ class _Candidate:
     term: str
 
 
-async def find_nearest_terms(tx: Tx, project: str, unknown: Sequence[str]) -> dict[str, str]:
-    """The term of the index that is nearest to each of these unknown words, for those that have one."""
+async def find_nearest_terms(
+    tx: Tx, project: str, unknown: Sequence[str], correct: Collection[str]
+) -> dict[str, str]:
+    """The term of the index that is nearest to each of these unknown words, for those that have one; of the words that
+    are spelt correctly only the same word with another ending."""
     words = [word for word in unknown if word.isalpha() and word.isascii() and len(word) >= _MIN_LETTERS]
-    nearest = {word: await _find_nearest(tx, project, word) for word in words[:_MAX_REPAIRED_WORDS]}
+    nearest = {
+        word: await _find_nearest(tx, project, word, word in correct) for word in words[:_MAX_REPAIRED_WORDS]
+    }
     return {word: term for word, term in nearest.items() if term}
 
 
-async def _find_nearest(tx: Tx, project: str, word: str) -> str:
+async def _find_nearest(tx: Tx, project: str, word: str, is_correct: bool) -> str:
     start = word[:_SHARED_START]
     rows = await tx.all(
         *terms_between_statement(project, start, start + _LAST_CHARACTER, _MAX_COMPARED_TERMS)
     )
-    limit = 2 if len(word) >= _LETTERS_FOR_TWO_ERRORS else 1
-    forms = list(_list_forms(word))
+    limit = 0 if is_correct else 2 if len(word) >= _LETTERS_FOR_TWO_ERRORS else 1
+    forms = [(form, limit if len(form) >= _MIN_LETTERS else 0) for form in _list_forms(word)]
     near = [
         _Candidate(distance, -count, term)
         for term, count in sum_steps(rows).items()
         if count > 0 and term.startswith(start)
-        if (distance := min(measure_distance(form, term, limit) for form in forms)) <= limit
+        for form, errors in forms
+        if (distance := measure_distance(form, term, errors)) <= errors and not _has_other_end(form, term)
     ]
     best = min(near, key=lambda each: (each.distance, each.rarity, each.term), default=None)
     return best.term if best else ""
@@ -72,6 +78,12 @@ def _list_forms(word: str) -> Iterator[str]:
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_LETTERS - 1:
             yield word[: -len(ending)]
+
+
+def _has_other_end(one: str, other: str) -> bool:
+    """Is the last letter replaced, and not only swapped with the one before? Other words differ so (clean, clear), and
+    so do stems (stai for stay); typing errors seldom do."""
+    return len(one) == len(other) and one[-1] != other[-1] and one[-2:] != other[-1] + other[-2]
 
 
 def measure_distance(one: str, other: str, limit: int) -> int:

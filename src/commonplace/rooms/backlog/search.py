@@ -62,6 +62,6 @@ SEARCH_SOURCE = SearchSource(
     kind=BACKLOG_KIND,
     load=load_searched_items,
     table="backlog",
-    names=("task", "ticket", "todo"),
+    names=("task", "ticket", "todo", "backlog_item"),
     describe=describe_item,
 )

@@ -1,9 +1,11 @@
 """Public messages as a source of the search index."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 from commonplace.rooms.blackboard import store
 from commonplace.rooms.blackboard.conclusions import CHAT_BONUS, CONCLUSION, load_conclusions
+from commonplace.rooms.blackboard.model import BlackboardMessageType
 from commonplace.search import index
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.shortening import shorten_text
@@ -55,6 +57,7 @@ async def load_searched_messages(tx: Tx, project: str, ids: Sequence[str]) -> li
 SEARCH_SOURCE = SearchSource(
     kind=index.BLACKBOARD_KIND,
     load=load_searched_messages,
+    types=(*get_args(BlackboardMessageType), CONCLUSION),
     bonus=CHAT_BONUS,
     goes_stale=True,
     is_shared_with_all=False,

@@ -284,6 +284,8 @@ class FunctionSearchReply(Reply):
     result_count: int
     results: list[FunctionMatch]
     message: str = ""
+    nearest_names: list[str] = []
+    """Without results, the functions that are nearest to the question."""
 
 
 class EnrichedFunction(Reply):

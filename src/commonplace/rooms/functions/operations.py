@@ -18,12 +18,14 @@ from commonplace.rooms.locks.paths import canonicalize_path
 from commonplace.search.engine import prepare_question
 from commonplace.search.find import Question, find_entries
 from commonplace.search.query import EntryFilter
+from commonplace.search.relevance import keep_relevant
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
 
 _LINE_FIELDS = 4
 _GONE_FIELDS = 2
+_MAX_NEAREST_NAMES = 3
 
 
 async def _prepare_signature(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> str:
@@ -131,7 +133,7 @@ async def find_function(
     hits = await find_entries(
         call.tx, call.search.vectors, question, projects, EntryFilter(call.now, (store.FUNCTION_KIND,))
     )
-    candidates = hits[: limit * 2]
+    candidates = keep_relevant(hits, question)[: limit * 2]
     rows: dict[str, Row] = {}
     for scope in projects:
         rows |= await store.load_functions(
@@ -143,9 +145,12 @@ async def find_function(
         model.FunctionMatch.from_row(row, hit.relevance, call.project, call.agent)
         for hit, row in matches[:limit]
     ]
-    return model.FunctionSearchReply(
-        result_count=len(results), results=results, message="" if results else "Nothing found."
-    )
+    if not results:
+        names = [hit.row["title"] for hit in hits[:_MAX_NEAREST_NAMES]]
+        return model.FunctionSearchReply(
+            result_count=0, results=[], message="Nothing relevant found.", nearest_names=names
+        )
+    return model.FunctionSearchReply(result_count=len(results), results=results)
 
 
 @operation(

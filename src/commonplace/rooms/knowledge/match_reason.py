@@ -19,7 +19,7 @@ _NON_SPACE = re.compile(r"\S+")
 def explain_match(recalled: RecalledItem, question: Question) -> str:
     hit, item = recalled.hit, recalled.item
     parts = []
-    if words := _list_matched_words(question.text, hit.matched_words):
+    if words := _list_matched_words(question.text, hit.matched_words, f"{item.title}\n{item.text}"):
         parts.append("words: " + ", ".join(words[:_MAX_SHOWN_WORDS]))
     if has_meaning(hit, question) or is_near_without_words(hit, question):
         parts.append(f"meaning {hit.similarity:.2f}")
@@ -30,19 +30,33 @@ def explain_match(recalled: RecalledItem, question: Question) -> str:
     return "; ".join(parts)
 
 
-def _list_matched_words(question: str, matched: Sequence[str]) -> list[str]:
-    """The words of the question that matched; only the matching parts of a word that matched in part."""
+def _list_matched_words(question: str, matched: Sequence[str], content: str) -> list[str]:
+    """The words of the question that matched; only the matching parts of a word that matched in part. A token that the
+    question does not have, because a misspelt word stands for it, is shown as the content has it."""
     written: dict[str, str] = {}
     for word, tokens, parts in _split_written_words(question):
         written = {**parts, **written}
         if tokens.issubset(matched):
             written |= dict.fromkeys(tokens, word)
-    words = dict.fromkeys(written.get(token, token) for token in matched)
+    written |= _find_written_tokens(content, {token for token in matched if token not in written})
+    words = dict.fromkeys(written[token] for token in matched if token in written)
     return [
         word
         for word in words
         if not ((word.isascii() and len(word) < _MIN_SHOWN_CHARACTERS) or word.isdigit())
     ]
+
+
+def _find_written_tokens(content: str, wanted: set[str]) -> dict[str, str]:
+    """The first word of the content for each of these tokens."""
+    written: dict[str, str] = {}
+    for match in _NON_SPACE.finditer(content) if wanted else ():
+        if not wanted.isdisjoint(text.tokenize(match[0])):
+            for word, tokens, parts in _split_written_words(match[0]):
+                written = {**dict.fromkeys(tokens, word), **parts, **written}
+            if wanted <= written.keys():
+                break
+    return {token: written[token] for token in wanted if token in written}
 
 
 @lru_cache(maxsize=16)

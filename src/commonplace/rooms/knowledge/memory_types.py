@@ -1,27 +1,32 @@
-"""The argument `memory_types`: kinds of items and types of documents, asked for or left out (`-message`)."""
+"""The argument `memory_types`: kinds of items and types of items, asked for or left out (`-message`)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
 from commonplace import errors
+from commonplace.access import SHARED
 from commonplace.call import Call
 from commonplace.rooms.knowledge import model
+from commonplace.search.index import has_entries_of_type
 from commonplace.search.query import EntryFilter
 
 _DOCUMENT_TYPES = frozenset(get_args(model.DocumentType))
 _EXCLUDES = "-"
 
 
-def restrict_to_types(
-    call: Call, entry_filter: EntryFilter, memory_types: Sequence[str] | None
+async def restrict_to_types(
+    call: Call, entry_filter: EntryFilter, projects: Sequence[str], memory_types: Sequence[str] | None
 ) -> EntryFilter:
-    """The filter for the items that the argument means; a word may be a kind, a type of documents, or both."""
-    words = [_resolve_word(word.strip().lower()) for word in memory_types or ()]
+    """The filter for the items that the argument means; a word may be a kind, a type of items, or both."""
+    kind_by_name = list_kind_names(call)
+    types = _DOCUMENT_TYPES.union(*(source.types for source in call.search.sources.values()))
+    words = [_resolve_word(word.strip(), {*kind_by_name, *types}) for word in memory_types or ()]
     wanted = [word for word in words if not word.startswith(_EXCLUDES)]
     excluded = [word.removeprefix(_EXCLUDES) for word in words if word.startswith(_EXCLUDES)]
-    kind_by_name = list_kind_names(call)
-    _require_known_words([*wanted, *excluded], kind_by_name)
+    unknown = [word for word in (*wanted, *excluded) if word not in kind_by_name and word not in types]
+    types |= await _find_chosen_types(call, projects, unknown)
+    _refuse_unknown_words([word for word in unknown if word not in types], kind_by_name)
     wanted_kinds = {kind_by_name[word] for word in wanted if word in kind_by_name}
     excluded_kinds = {kind_by_name[word] for word in excluded if word in kind_by_name}
     kinds = [
@@ -33,16 +38,33 @@ def restrict_to_types(
     return replace(
         entry_filter,
         kinds=tuple(kinds),
-        types=tuple(word for word in wanted if word in _DOCUMENT_TYPES),
+        types=tuple(word for word in wanted if word in types),
         typed_kinds=tuple(sorted(wanted_kinds)),
-        excluded_types=tuple(word for word in excluded if word in _DOCUMENT_TYPES),
+        excluded_types=tuple(word for word in excluded if word in types),
     )
 
 
-def _resolve_word(word: str) -> str:
+def _resolve_word(word: str, known: Collection[str]) -> str:
+    """The name of a kind or a type in lower case; a type that an author chose stays as it is written."""
     sign = _EXCLUDES if word.startswith(_EXCLUDES) else ""
-    name = word.removeprefix(sign)
-    return sign + model.TYPE_BY_OTHER_NAME.get(name, name)
+    written = word.removeprefix(sign)
+    name = model.TYPE_BY_OTHER_NAME.get(written.lower(), written.lower())
+    return sign + (name if name in known else written)
+
+
+async def _find_chosen_types(call: Call, projects: Sequence[str], words: Sequence[str]) -> frozenset[str]:
+    """The words that are types which authors chose, such as that of a spec, in projects that the caller may read."""
+    readable = [each for each in projects if each == SHARED or call.caller.sees_project(each)]
+    free_kinds = [source.kind for source in call.search.sources.values() if source.has_free_types]
+    return frozenset(
+        [
+            word
+            for word in words
+            for project in readable
+            for kind in free_kinds
+            if await has_entries_of_type(call.tx, project, kind, word)
+        ]
+    )
 
 
 def list_kind_names(call: Call) -> dict[str, str]:
@@ -52,8 +74,25 @@ def list_kind_names(call: Call) -> dict[str, str]:
     }
 
 
-def _require_known_words(words: Sequence[str], kind_by_name: dict[str, str]) -> None:
-    unknown = [word for word in words if word not in kind_by_name and word not in _DOCUMENT_TYPES]
+async def _list_types(
+    call: Call, projects: Sequence[str], words: Sequence[str], kind_by_name: Mapping[str, str]
+) -> frozenset[str]:
+    """The types that items can have; of those that authors choose, such as that of a spec, the words that are one."""
+    sources = call.search.sources.values()
+    types = _DOCUMENT_TYPES.union(*(source.types for source in sources))
+    free_kinds = [source.kind for source in sources if source.has_free_types]
+    chosen = [
+        word
+        for word in words
+        if word not in types and word not in kind_by_name
+        for project in projects
+        for kind in free_kinds
+        if await has_entries_of_type(call.tx, project, kind, word)
+    ]
+    return types.union(chosen)
+
+
+def _refuse_unknown_words(unknown: Sequence[str], kind_by_name: Mapping[str, str]) -> None:
     if unknown:
         raise errors.Invalid(
             f"Unknown memory type '{unknown[0][:40]}'.",

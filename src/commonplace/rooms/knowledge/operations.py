@@ -13,6 +13,7 @@ from commonplace.clock import DAY
 from commonplace.operation import alias, operation
 from commonplace.room import Finder
 from commonplace.rooms.knowledge import history, lifecycle, model, store
+from commonplace.rooms.knowledge.asked_items import format_hint
 from commonplace.rooms.knowledge.citing_documents import announce_replacement
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
@@ -64,29 +65,37 @@ async def query(
         inactive=include_inactive,
         changed_since=call.now - updated_within_days * DAY if updated_within_days else 0,
     )
-    wanted = restrict_to_types(call, entry_filter, memory_types)
-    question = prepared_question(call, query)
     projects = call.list_read_projects(include_shared=include_shared)
+    wanted = await restrict_to_types(call, entry_filter, projects, memory_types)
+    question = prepared_question(call, query)
     # Global guidelines apply in every project.
     recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
     if not recall.items:
-        return await _answer_nothing_found(call, question, projects, wanted, max_tokens)
+        message = _describe_recall(recall, query, wanted)
+        return await _answer_nothing_found(call, question, projects, wanted, max_tokens, message)
     if recall.is_doubtful and detail == "auto":
         detail = "snippet"
-    results = render_results(call, recall.items, question, detail, max_tokens)
+    message = _describe_recall(recall, query, wanted)
+    results = render_results(call, recall.items, question, detail, max_tokens, message)
     _note_shown_results(call, [(result.kind, result.source, result.id) for result in results])
     return model.QueryAnswer(
         query=truncate_question(query, max_tokens),
         result_count=len(results),
         results=results,
         more_matches=recall.more_matches + len(recall.items) - len(results),
-        message=_describe_recall(recall),
+        message=message,
     )
 
 
-def _describe_recall(recall: Recall) -> str:
-    """What the results alone do not say."""
-    return _OTHER_TIME if recall.is_of_other_time else _DOUBTFUL if recall.is_doubtful else ""
+def _describe_recall(recall: Recall, query: str, wanted: EntryFilter) -> str:
+    """What the results alone do not say, and the operation that answers the question better."""
+    if not recall.items:
+        message = _NOTHING_FOUND
+    else:
+        message = _OTHER_TIME if recall.is_of_other_time else _DOUBTFUL if recall.is_doubtful else ""
+    best = recall.items[0] if recall.items else None
+    hint = format_hint(query, wanted, best.hit.kind, best.relevance) if best else format_hint(query, wanted)
+    return " ".join(part for part in (message, hint) if part)
 
 
 def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> None:
@@ -95,14 +104,14 @@ def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> 
 
 
 async def _answer_nothing_found(
-    call: Call, question: Question, projects: list[str], wanted: EntryFilter, max_tokens: int
+    call: Call, question: Question, projects: list[str], wanted: EntryFilter, max_tokens: int, message: str
 ) -> model.QueryAnswer:
     titles = await find_nearest_titles(call, question, projects, wanted)
     return model.QueryAnswer(
         query=truncate_question(question.text, max_tokens),
         result_count=0,
         results=[],
-        message=_NOTHING_FOUND,
+        message=message,
         nearest_titles=[truncate_question(title, max_tokens) for title in titles],
     )
 
@@ -259,8 +268,8 @@ async def search_global(
 ) -> model.GlobalAnswer:
     """Search everything (global) across all projects (repositories), other teams: already solved, documents,
     solutions, files, transcripts."""
-    wanted = restrict_to_types(call, EntryFilter(call.now), memory_types)
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
+    wanted = await restrict_to_types(call, EntryFilter(call.now), projects, memory_types)
     question = prepared_question(call, query)
     recall = await recall_items(
         call, question, projects, wanted, limit, candidates=2 * limit, only_relevant=True
@@ -268,7 +277,11 @@ async def search_global(
     if not recall.items:
         titles = await find_nearest_titles(call, question, projects, wanted)
         return model.GlobalAnswer(
-            query=query, result_count=0, results=[], message=_NOTHING_FOUND, nearest_titles=titles
+            query=query,
+            result_count=0,
+            results=[],
+            message=_describe_recall(recall, query, wanted),
+            nearest_titles=titles,
         )
     results = render_previews(call, recall.items, query)
     _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
@@ -277,7 +290,7 @@ async def search_global(
         result_count=len(results),
         results=results,
         more_matches=recall.more_matches,
-        message=_describe_recall(recall),
+        message=_describe_recall(recall, query, wanted),
     )
 
 

@@ -7,7 +7,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,9 +16,17 @@ from commonplace.call import Call
 from commonplace.named_notices import drop_notice_entries
 from commonplace.notice import DECISION_ID
 from commonplace.rooms.knowledge import question_words, store
+from commonplace.rooms.knowledge.asked_items import GUIDELINE_KIND, find_listing, is_asked_for
 from commonplace.rooms.knowledge.newer_items import link_same_titles, put_later_first, put_newer_first
 from commonplace.rooms.knowledge.recalled_item import RecalledItem
-from commonplace.search.find import MAX_CANDIDATES, Hit, Question, SearchScope, find_entries_in_scopes
+from commonplace.search.find import (
+    MAX_CANDIDATES,
+    Hit,
+    Question,
+    SearchScope,
+    find_entries_in_scopes,
+    list_entries_in_scopes,
+)
 from commonplace.search.query import EntryFilter
 from commonplace.search.relevance import is_doubtful, is_relevant, keep_relevant
 from commonplace.search.source import SearchItem, SearchSource
@@ -27,6 +35,7 @@ from commonplace.search.usage import EntryUse
 
 _MAX_PARTS_OF_ONE = 3
 _FILE_BONUS = 0.5
+_MAX_LISTED = 10
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
 _COMPARED_START_CHARACTERS = 200
 _CHAT_CLOSENESS_RATIO = 0.6
@@ -86,8 +95,11 @@ async def _recall_best(
     found = await find_entries_in_scopes(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
+    found += await _list_asked_kind(call, question, scopes, entry_filter, found)
+    asked = {id(hit) for hit in found if is_asked_for(question.text, hit.kind, hit.row["title"])}
     if only_relevant:
-        found = keep_relevant(found, question)
+        relevant = {id(hit) for hit in keep_relevant(found, question)}
+        found = [hit for hit in found if id(hit) in relevant | asked]
     near = _list_nearest(call, found)[: limit * 2 + 10]
     items = await _load_items(call, [hit for _, hit in near])
     asked_files, words = _FILE_NAME.findall(question.text), question_words.list_question_words(question.text)
@@ -106,14 +118,33 @@ async def _recall_best(
     if not question_words.asks_for_chat(words, entry_filter.kinds):
         ranked = _put_chat_behind(ranked, question)
     linked = link_same_titles(_put_past_last(put_newer_first(ranked), question), call.now)
-    best = put_later_first(await _add_later(call, linked, limit))[:limit]
+    best = put_later_first(await _add_later(call, _put_asked_first(linked, asked), limit))[:limit]
     shown = {(each.hit.project, each.hit.kind, each.hit.id) for each in best}
     more = [
         hit
         for hit in found
         if (hit.project, hit.kind, hit.id) not in shown and (not only_relevant or is_relevant(hit, question))
     ]
-    return Recall(best, len(more), is_doubtful=all(is_doubtful(each.hit, question) for each in best))
+    doubtful = all(id(each.hit) not in asked and is_doubtful(each.hit, question) for each in best)
+    return Recall(best, len(more), is_doubtful=doubtful)
+
+
+async def _list_asked_kind(
+    call: Call,
+    question: Question,
+    scopes: Sequence[SearchScope],
+    entry_filter: EntryFilter,
+    found: Sequence[Hit],
+) -> list[Hit]:
+    """The guidelines that a question for all of them did not find: it has none of their words."""
+    listing = find_listing(question.text)
+    if listing is None or listing.kind != GUIDELINE_KIND:
+        return []
+    kinds = (GUIDELINE_KIND,)
+    wanted = [replace(scope, kinds=kinds) for scope in scopes if GUIDELINE_KIND in scope.kinds]
+    known = {(hit.project, hit.id) for hit in found if hit.kind == GUIDELINE_KIND}
+    listed = await list_entries_in_scopes(call.tx, wanted, entry_filter, _MAX_LISTED)
+    return [hit for hit in listed if (hit.project, hit.id) not in known]
 
 
 def list_search_scopes(call: Call, projects: Sequence[str], kinds: Sequence[str]) -> list[SearchScope]:
@@ -170,6 +201,14 @@ def _drop_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
     """Leave out what only repeats another of them, such as the work on a task that is found itself."""
     found = {each.hit.id for each in recalled}
     return [each for each in recalled if each.item.repeats not in found]
+
+
+def _put_asked_first(ranked: list[RecalledItem], asked: Collection[int]) -> list[RecalledItem]:
+    """Put the items that the question asks for by name or kind first, as relevant as the best of the others."""
+    first = [each for each in ranked if id(each.hit) in asked]
+    others = [each for each in ranked if id(each.hit) not in asked]
+    best = max((each.closeness for each in others), default=-math.inf)
+    return [*(replace(each, closeness=max(each.closeness, best)) for each in first), *others]
 
 
 def _put_past_last(ranked: list[RecalledItem], question: Question) -> list[RecalledItem]:

@@ -36,6 +36,7 @@ def render_results(
     question: Question,
     detail: model.DetailLevel,
     max_tokens: int,
+    message: str,
 ) -> list[model.QueryResult]:
     """Results with text within the budget; the last are left out if not even a line fits."""
     around = model.QueryAnswer(
@@ -43,6 +44,7 @@ def render_results(
         result_count=len(recalled),
         results=[],
         more_matches=_MAX_COUNTED_MATCHES,
+        message=message,
     )
     left = max_tokens * _BYTES_PER_TOKEN - count_json_bytes(around) - len(',"results":[]')
     results: list[model.QueryResult] = []

@@ -30,4 +30,4 @@ def _build_search_item(row: Row) -> SearchItem:
     )
 
 
-SEARCH_SOURCE = SearchSource(kind=SPEC_KIND, load=load_searched_specs, table="spec")
+SEARCH_SOURCE = SearchSource(kind=SPEC_KIND, load=load_searched_specs, table="spec", has_free_types=True)
