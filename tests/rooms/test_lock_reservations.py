@@ -315,3 +315,51 @@ async def test_a_restarted_agent_reads_what_is_reserved_for_it(team: Team):
     assert again.started["waiting_for_locks"] == [f"{FILE} (reserved for you until 2027-01-15T08:01:11Z)"]
     assert not await _is_granted(holder)
     assert await _is_granted(again)
+
+
+async def test_who_gets_a_lock_reads_who_waits_for_it(team: Team):
+    holder, _ = await _start_queue(team, "ann", "ben")
+    assert (await holder.lock_files(files=[FILE]))["wanted_by"] == ["ann", "ben"]
+    assert "wanted_by" not in await holder.lock_files(files=["src/tax.py"])
+
+
+async def test_a_restarted_agent_reads_who_waits_for_its_locks(team: Team):
+    holder, _ = await _start_queue(team, "ann", "ben")
+    team.clock.advance(seconds=20)
+    again = await team.agent("holder")
+    assert [locks["wanted_by"] for locks in again.started["your_locks"]] == [["ann", "ben"]]
+
+
+async def test_active_work_shows_who_waits_for_a_lock_and_for_whom(team: Team):
+    holder, [ann] = await _start_queue(team, "ann")
+    (blocked,) = (await holder.get_active_work())["blocked_agents"]
+    assert {name: blocked[name] for name in ("agent", "waiting_for", "reason", "title")} == {
+        "agent": "ann",
+        "waiting_for": "holder",
+        "reason": f"lock on {FILE}",
+        "title": "round VAT",
+    }
+    await holder.unlock_files()
+    (blocked,) = (await holder.get_active_work())["blocked_agents"]
+    assert (blocked["waiting_for"], blocked["reason"]) == ("", f"{FILE} is reserved for it")
+    await ann.lock_files(files=[FILE])
+    assert (await holder.get_active_work())["blocked_agents"] == []
+
+
+async def test_who_takes_a_lock_that_ran_out_is_told_to_look_for_unfinished_edits(team: Team):
+    holder, ann = await team.agent("holder"), await team.agent("ann")
+    await holder.lock_files(files=[FILE], minutes=1)
+    team.clock.advance(seconds=60 + TAKEOVER_DELAY // 1_000_000 + 1)
+    taken = await ann.lock_files(files=[FILE])
+    assert taken["message"] == f"The lock of holder on {FILE} ran out: look for unfinished edits."
+
+
+async def test_a_lock_names_the_last_holder_also_if_its_lock_ran_out(team: Team):
+    nora, finn, iris = [await team.agent(name) for name in ("nora", "finn", "iris")]
+    for agent in (iris, nora):
+        await agent.update_work(title="Help text", status="in_progress", files_touched=[FILE])
+        team.clock.advance(seconds=5)
+    await finn.lock_files(files=[FILE], minutes=1)
+    team.clock.advance(seconds=60 + TAKEOVER_DELAY // 1_000_000 + 1)
+    (changed,) = (await iris.lock_files(files=[FILE]))["changed"]
+    assert changed["last_locked_by"] == "finn"

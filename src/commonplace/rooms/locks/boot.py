@@ -25,11 +25,13 @@ async def list_own_locks(call: Call, start: StartingSession) -> list[dict[str, A
         return []
     now = await call.tx.clock()
     held = await store.list_leases_of_sessions(call.tx, start.project, earlier, False)
-    groups = _group_by_holder(
-        [lease for lease in held if lease.blocks_others(now)], LeaseMoment(now, call.now)
-    )
+    own = [lease for lease in held if lease.blocks_others(now)]
+    if not own:
+        return []
+    queue = await reservations.load_queue(call.tx, call.own_session, False, now)
     return [
-        {name: value for name, value in group.items() if name not in ("held_by", "stale")} for group in groups
+        {name: value for name, value in group.items() if name not in ("held_by", "stale")}
+        for group in _group_by_holder(own, LeaseMoment(now, call.now), queue)
     ]
 
 
@@ -79,8 +81,10 @@ def _filter_near_leases(leases: Sequence[Lease], start: StartingSession) -> list
     return below + [lease for lease in rest if not words or words & list_topic_words(lease.name)]
 
 
-def _group_by_holder(leases: Sequence[Lease], moment: LeaseMoment) -> list[dict[str, Any]]:
-    """One entry for each holder and reason, with all of its files."""
+def _group_by_holder(
+    leases: Sequence[Lease], moment: LeaseMoment, queue: LockQueue | None = None
+) -> list[dict[str, Any]]:
+    """One entry for each holder and reason, with all of its files, and who waits for them."""
     groups: dict[tuple[str, str], list[Lease]] = defaultdict(list)
     for lease in leases:
         groups[lease.agent, lease.reason].append(lease)
@@ -88,6 +92,7 @@ def _group_by_holder(leases: Sequence[Lease], moment: LeaseMoment) -> list[dict[
         {"held_by": agent, "files": sorted(lease.name for lease in held)}
         | ({"reason": reason} if reason else {})
         | {"expires_at": moment.show_time(max(lease.expires_at for lease in held))}
+        | ({"wanted_by": waiting} if queue and (waiting := queue.list_agents_waiting_for(held)) else {})
         | ({"stale": True} if all(lease.is_stale(moment) for lease in held) else {})
         for (agent, reason), held in groups.items()
     ]

@@ -51,7 +51,8 @@ def _name_last_editor(call: Call, change: FileChange, newest_first: Sequence[Eve
         agent = event.body.get("agent", event.actor)
         if event.at <= change.at or agent == change.agent:
             break
-        if event.kind == FILES_RELEASED.name and agent != call.agent and not _was_shared(locks, agent):
+        # A lock without a release has lapsed, or is on other lines.
+        if agent != call.agent and not _was_shared(locks, agent):
             age = format_age(event.at, call.now)
             return ChangedFile(file=change.file, last_locked_by=agent, age=age)
     return ChangedFile(file=change.file, changed_by=change.agent, age=format_age(change.at, call.now))

@@ -133,6 +133,8 @@ class LockFilesReply(Reply):
     claimed: list[ClaimedFile] = []
     changed: list[ChangedFile] = []
     """Files to read again before editing them."""
+    wanted_by: list[str] = []
+    """Agents that wait for one of the locked files."""
     message: str = ""
 
 

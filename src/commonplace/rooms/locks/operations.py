@@ -104,7 +104,9 @@ async def lock_files(
     await reservations.delete_served_waiters(call.tx, call.own_session, queue, requests, state.free, fold)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
-    return _build_grant_reply(call, granted, decision, terms, news)
+    reply = _build_grant_reply(call, granted, decision, terms, news)
+    reply.wanted_by = queue.list_agents_waiting_for(granted)
+    return reply
 
 
 async def _answer_conflict(
@@ -173,7 +175,7 @@ def _build_grant_reply(
     held = {lease.token for lease in decision.held.values()}
     new_files = {lease.file for lease in granted if lease.token not in held}
     longer = [lease.path for lease in granted if lease.expires_at > terms.now + terms.ttl]
-    message = (
+    kept = (
         f"You hold {store.format_file_names(longer)} for longer than these minutes, and a lock is not shortened:"
         " call memory_unlock_files when you are done."
         if longer
@@ -184,8 +186,18 @@ def _build_grant_reply(
         locked=[LockGrant.from_lease(lease, moment) for lease in granted],
         claimed=news.claimed,
         changed=[change for change in news.changed if change.file in new_files],
-        message=message,
+        message=" ".join(filter(None, (_warn_of_lapsed(decision), kept))),
     )
+
+
+def _warn_of_lapsed(decision: LockDecision) -> str:
+    """A holder whose lock ran out may have left the files half edited."""
+    lapsed = [lease for lease in decision.lapsed.values() if not lease.session_ended]
+    if not lapsed:
+        return ""
+    agents = " and ".join(sorted({lease.agent for lease in lapsed}))
+    names = store.format_file_names([lease.name for lease in lapsed])
+    return f"The lock of {agents} on {names} ran out: look for unfinished edits."
 
 
 @operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))

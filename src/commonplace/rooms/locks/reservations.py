@@ -143,6 +143,9 @@ class LockQueue:
     def list_offered_agents(self) -> list[str]:
         return sorted({waiter.agent for waiter in self.offered})
 
+    def list_agents_waiting_for(self, granted: Sequence[Lease]) -> list[str]:
+        return sorted({waiter.agent for waiter in self.waiters if any(map(waiter.conflicts_with, granted))})
+
     def meets_others(self, requests: Sequence[LockRequest], session: str, now: int) -> bool:
         """Does another session wait for something in these requests, or did a reservation of this one end?"""
         return any(

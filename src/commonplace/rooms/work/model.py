@@ -12,6 +12,7 @@ from commonplace.boot import list_topic_words
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.rooms.locks import paths, prefixes
+from commonplace.rooms.locks.waiting_agents import WaitingAgent
 from commonplace.store.database import Row
 
 OVERLAP_HOURS = 24
@@ -91,6 +92,17 @@ class BlockedAgent(Reply):
             reason=row["blocked_reason"],
             title=row["title"],
             since=iso(row["updated_at"]),
+        )
+
+    @classmethod
+    def from_lock_wait(cls, wait: WaitingAgent) -> "BlockedAgent":
+        return cls(
+            agent=wait.agent,
+            waiting_for=wait.holders,
+            signal="",
+            reason=f"lock on {wait.path}" if wait.holders else f"{wait.path} is reserved for it",
+            title=wait.reason,
+            since=iso(wait.since),
         )
 
 

@@ -4,6 +4,7 @@ from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
+from commonplace.rooms.locks.waiting_agents import list_waiting_agents
 from commonplace.rooms.work import store
 from commonplace.rooms.work.active_work import ActiveWork, WorkItem, group_active_agents
 from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, WorkSignal
@@ -27,11 +28,15 @@ async def list_active_work(
     blocked = await store.list_blocked_work(call.tx, project, limit, agent)
     signals = await store.list_signals(call.tx, project, since, limit, agent=agent)
     items = await store.list_work_items(call.tx, project, since, limit, agent)
+    waiting = await list_waiting_agents(call.tx, project)
     return ActiveWork(
         currently_active=group_active_agents(
             [_with_own_activity(call, row) for row in active], work_rows, call.now
         ),
-        blocked_agents=[BlockedAgent.from_row(row) for row in blocked],
+        blocked_agents=[
+            *(BlockedAgent.from_row(row) for row in blocked),
+            *(BlockedAgent.from_lock_wait(wait) for wait in waiting if agent in (None, wait.agent)),
+        ][:limit],
         recent_signals=[WorkSignal.from_row(row) for row in signals],
         recent_work_items=[WorkItem.from_row(row, call.now) for row in items],
         overlap_window_hours=OVERLAP_HOURS,
