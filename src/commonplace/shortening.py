@@ -12,3 +12,10 @@ def shorten_text(text: str, limit: int) -> str:
 def shorten_line(text: str, limit: int) -> str:
     """The text as one line with single spaces, or its beginning with an ellipsis, in so many characters."""
     return shorten_text(" ".join(text[: 4 * limit].split()), limit)
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """The text, or its beginning and its end with an ellipsis between them, in about so many characters."""
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 2].rstrip()} {ELLIPSIS} {text[-(limit // 2) :].lstrip()}"

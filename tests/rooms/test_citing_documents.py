@@ -47,3 +47,22 @@ async def test_a_change_of_status_names_the_citing_documents_too(team):
     assert changed["cited_by"] == [cents]
     own = await nora.change_status(doc_id=cents, new_status="deprecated")
     assert "cited_by" not in own
+
+
+async def test_the_owner_of_a_spec_is_told_and_its_readers_are_warned(team):
+    iris, nora = await team.agent("iris"), await team.agent("nora")
+    old = (await _store_decision(iris, "Lifetime", "Links live 30 days."))["id"]
+    spec = (await nora.define_spec(name="link", content=f"expires_at: 30 days after save ({old})"))["id"]
+    await nora.heartbeat()
+    new = await _store_decision(iris, "Lifetime now", "Links live 90 days.", supersedes=old)
+    assert new["cited_by"] == [spec]
+    assert (
+        f"iris replaced {old} with {new['id']}: check spec link of yours, which cites it."
+        in (await nora.heartbeat())["_notice"]
+    )
+    warning = f"cites {old}, which {new['id']} replaced"
+    assert (await iris.get_spec(name="link"))["warning"] == warning
+    (found,) = (await iris.query(query="spec link", memory_types=["spec"]))["results"]
+    assert found["warning"] == warning
+    await nora.define_spec(name="link", content=f"expires_at: 90 days after save ({new['id']})")
+    assert "warning" not in await iris.get_spec(name="link")

@@ -324,7 +324,7 @@ async def test_who_gets_a_lock_reads_who_waits_for_it(team: Team):
 
 
 async def test_a_restarted_agent_reads_who_waits_for_its_locks(team: Team):
-    holder, _ = await _start_queue(team, "ann", "ben")
+    await _start_queue(team, "ann", "ben")
     team.clock.advance(seconds=20)
     again = await team.agent("holder")
     assert [locks["wanted_by"] for locks in again.started["your_locks"]] == [["ann", "ben"]]

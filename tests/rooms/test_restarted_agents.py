@@ -232,6 +232,26 @@ async def test_a_restarted_agent_is_shown_the_open_work_of_its_earlier_session(t
     assert "your_work" not in (await _start(team, "reviewer")).started
 
 
+async def test_a_report_of_a_restarted_agent_continues_its_earlier_work(team: Team):
+    old = await _start(team)
+    await old.update_work(title="VAT split", status="in_progress", files_touched=["src/vat.py"])
+    team.clock.advance(minutes=2)
+    new = await _start(team)
+    reported = await new.update_work(title="VAT split", status="completed", files_touched=["src/vat.py"])
+    assert not {"first_report", "overlaps"} & reported.keys()
+    (item,) = (await new.get_active_work())["recent_work_items"]
+    assert (item["title"], item["status"]) == ("VAT split", "completed")
+
+
+async def test_a_restarted_agent_reads_the_text_of_the_task_that_it_has(team: Team):
+    old, lead = await _start(team), await _start(team, "lead")
+    item = (await old.add_backlog_item(title="List links", description="Print hits.", claim=True))["id"]
+    await lead.update_backlog_item(item_id=item, note="Sort by code.")
+    team.clock.advance(minutes=2)
+    (own,) = (await _start(team)).started["backlog"]
+    assert own["description"] == "Print hits.\n\nNote (lead): Sort by code."
+
+
 async def test_an_agent_that_ended_its_session_has_a_handoff_and_no_open_work(team: Team):
     old = await _start(team)
     await old.update_work(title="VAT split", status="in_progress", notes="preparing it")

@@ -37,9 +37,9 @@ async def test_get_spec_of_a_range_of_versions_gives_whole_lines(team: Team):
         "fields quantity: minimum none -> 1",
         "- # cart-api 2.0.0",
         "+ # cart-api 2.1.0",
+        "+ `post_line(cart, sku)` adds a line.",
         f"- {_OLD_RULE}",
         f"+ {_NEW_RULE}",
-        "+ `post_line(cart, sku)` adds a line.",
         "+ `delete_voucher(cart, code)` takes it off.",
     ]
 
@@ -47,7 +47,7 @@ async def test_get_spec_of_a_range_of_versions_gives_whole_lines(team: Team):
 async def test_get_spec_cuts_a_long_line_around_what_differs_and_names_the_call_for_all_of_it(team: Team):
     _, frontend = await _publish(team, _OLD, _NEW)
     lines = (await frontend.get_spec(name="cart-api"))["changes"].splitlines()
-    assert lines[3:5] == [
+    assert lines[4:6] == [
         "- …off. SAVE10 takes 10 % off. Lines added before count.",
         "+ …off. SAVE10 takes 10 % off. Lines added later count, too.",
     ]

@@ -7,11 +7,13 @@ from commonplace.boot import BootSection, PartialSection, StartingSession
 from commonplace.call import Call
 from commonplace.rooms.backlog import store
 from commonplace.rooms.backlog.model import DEFAULT_PRIORITY, BacklogItem
+from commonplace.shortening import shorten_middle
 from commonplace.store.database import Row
 
 MAX_BOOT_ITEMS = 5
 _MAX_FILED_ITEMS = 3
 _MAX_ITEMS_COUNTED = 100
+_MAX_CLAIMED_CHARACTERS = 600
 _BOOT_FIELDS = (
     "id",
     "title",
@@ -52,9 +54,17 @@ def _render_section(
     items = [BacklogItem.from_row(row, needs, call.now) for row in rows[:limit]]
     entries = [
         {name: value for name in names if (value := getattr(item, name)) and value != _USUAL.get(name)}
+        | _describe_claimed(item, call.agent)
         for item in items
     ]
     return PartialSection(entries, len(rows) - len(items))
+
+
+def _describe_claimed(item: BacklogItem, agent: str) -> dict[str, str]:
+    """Who goes on with an item needs its text, with the notes that others added at its end."""
+    if item.status != "in_progress" or item.assigned_to != agent or not item.description:
+        return {}
+    return {"description": shorten_middle(item.description, _MAX_CLAIMED_CHARACTERS)}
 
 
 BACKLOG_SECTION = BootSection("backlog", 40, list_boot_items)

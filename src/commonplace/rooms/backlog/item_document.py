@@ -5,7 +5,11 @@ from typing import Any
 
 from commonplace.clock import iso
 from commonplace.rooms.backlog.model import BacklogItem
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
+
+_MAX_VALUE_CHARACTERS = 120
+"""A list of dependencies is longer than most other values; the whole description is in `content`."""
 
 
 def group_changes_by_version(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -14,8 +18,18 @@ def group_changes_by_version(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         entry = {"version": row["version"], "at": iso(row["at"]), "by": row["agent"], "changes": {}}
         version = versions.setdefault(row["version"], entry)
-        version["changes"][row["field"]] = {"from": row["before"], "to": row["after"]}
+        version["changes"][row["field"]] = _shorten_change(row["before"], row["after"])
     return sorted(versions.values(), key=lambda entry: -int(entry["version"]))
+
+
+def _shorten_change(before: str, after: str) -> dict[str, str]:
+    """Both values; of long texts the beginning, or only what was added at the end."""
+    if before and len(after) > _MAX_VALUE_CHARACTERS and after.startswith(before):
+        return {"added": shorten_text(after[len(before) :].strip(), _MAX_VALUE_CHARACTERS)}
+    return {
+        "from": shorten_text(before, _MAX_VALUE_CHARACTERS),
+        "to": shorten_text(after, _MAX_VALUE_CHARACTERS),
+    }
 
 
 def render_item_document(

@@ -8,7 +8,7 @@ from commonplace.store.database import Row
 
 _RESOLUTION_CHARACTERS = 160
 _REASON_CHARACTERS = 160
-_CHANGE_CHARACTERS = 160
+_CHANGE_CHARACTERS = 400
 
 
 def tell_assignment(agent: str, row: Row, blocked_by: Sequence[str]) -> str:

@@ -169,7 +169,7 @@ def search_text(row: Row) -> str:
         current_signature(row),
         " ".join(list_facts(row, "calls")),
         " ".join((*list_facts(row, "side_effects"), *scanned.get("raises", ()))),
-        row["prefer_over"],
+        row["prefer_over"] and f"Use it instead of: {row['prefer_over']}",
         row["file"],
     )
     return "\n".join(dict.fromkeys(part for part in parts if part))

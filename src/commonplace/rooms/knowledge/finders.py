@@ -4,8 +4,8 @@ from typing import Any
 
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.outdated_citations import find_outdated_citations
 from commonplace.rooms.knowledge import evidence, history, model, store
-from commonplace.rooms.knowledge.citing_documents import find_outdated_citations
 from commonplace.rooms.knowledge.document_warnings import build_document_warning
 from commonplace.rooms.knowledge.later_documents import find_later_documents
 from commonplace.store import ids
@@ -22,7 +22,7 @@ async def find_document(call: Call, project: str, prefix: str) -> dict[str, Any]
     last = (await find_later_documents(call.tx, project, [row["id"]])).get(row["id"], "")
     later = "" if row["superseded_by"] else last
     successor = await store.load_document(call.tx, project, later) if later else None
-    outdated = await find_outdated_citations(call.tx, project, [row])
+    outdated = await find_outdated_citations(call.tx, project, {row["id"]: row["content"]})
     places = {each["place"] for each in cites}
     links = {
         "later": later,

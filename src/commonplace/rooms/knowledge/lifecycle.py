@@ -65,7 +65,7 @@ async def supersede_document(call: Call, row: Row, successor: str) -> list[str]:
     await store.delete_archive_marks(call.tx, row)
     await store.update_document_statuses(call.tx, [row], ["superseded"], call.agent, "", call.now, successor)
     call.emit(DOCUMENT_CHANGED, id=row["id"], status="superseded")
-    return await announce_replacement(call, row, successor)
+    return await announce_replacement(call, row["id"], successor)
 
 
 async def refuse_active_duplicate(call: Call, row: Row) -> None:

@@ -219,7 +219,7 @@ class StoreReceipt(Reply):
     superseded: str = ""
     """The document that this one replaced, if the call named one."""
     cited_by: list[str] = []
-    """Active documents that cite the replaced one, and may be outdated."""
+    """Active documents and specs that cite the replaced one, and may be outdated."""
     advice: str = ""
 
 
@@ -230,7 +230,7 @@ class StatusChanged(Reply):
     new_status: str
     superseded_by: str = ""
     cited_by: list[str] = []
-    """Active documents that cite the replaced one, and may be outdated."""
+    """Active documents and specs that cite the replaced one, and may be outdated."""
     message: str = ""
 
 

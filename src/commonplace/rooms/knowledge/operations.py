@@ -336,7 +336,7 @@ async def change_status(
         old_status=old_status,
         new_status=new_status,
         superseded_by=successor,
-        cited_by=await announce_replacement(call, row, successor) if successor else [],
+        cited_by=await announce_replacement(call, identity, successor) if successor else [],
         message="" if is_changed else f"Nothing changed: it was {new_status} already.",
     )
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from commonplace.outdated_citations import find_outdated_citations
 from commonplace.rooms.knowledge import evidence, store
-from commonplace.rooms.knowledge.citing_documents import find_outdated_citations
 from commonplace.rooms.knowledge.document_warnings import list_document_doubts
 from commonplace.rooms.knowledge.later_documents import find_later_documents
 from commonplace.search.source import SearchItem, SearchSource
@@ -35,7 +35,11 @@ async def load_searched_documents(tx: Tx, project: str, ids: Sequence[str]) -> l
     works: list[Work[Any]] = [
         partial(evidence.find_broken_citations, project=project, documents=list(rows)),
         partial(find_later_documents, project=project, documents=list(rows)),
-        partial(find_outdated_citations, project=project, rows=list(rows.values())),
+        partial(
+            find_outdated_citations,
+            project=project,
+            texts={row["id"]: row["content"] for row in rows.values()},
+        ),
     ]
     broken, later, outdated = await run_together(tx, works)
     handoffs = [row["id"] for row in rows.values() if row["type"] == "handoff"]

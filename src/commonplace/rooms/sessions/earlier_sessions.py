@@ -13,6 +13,7 @@ from commonplace.rooms.locks.waiters import move_waiters
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.agent_identity import SessionRequest
 from commonplace.rooms.sessions.followed_boards import continue_following
+from commonplace.rooms.work.store import move_open_work
 from commonplace.store.database import Row
 
 
@@ -32,5 +33,6 @@ async def continue_earlier_sessions(
     if ids:
         await store.move_notices(call.tx, session, ids)
         await move_claims(call.tx, session, ids)
+        await move_open_work(call.tx, session, ids)
         await move_waiters(call.tx, session, ids)
     return replace(start, earlier_sessions=earlier)

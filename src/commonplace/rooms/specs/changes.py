@@ -35,7 +35,7 @@ _MAX_SMALL_DIFF_CHARACTERS = 300
 _MAX_FIELDS_CHARACTERS = 800
 _MAX_SUMMARY_CHARACTERS = 200
 _MAX_NAMED_LINES = 3
-_MAX_LINE_NAME_CHARACTERS = 40
+_MAX_LINE_NAME_CHARACTERS = 100
 REWRITTEN = "mostly rewritten: read content"
 _SCHEMA_CHANGED = "json_schema changed"
 # What a line is about: code at its beginning, a method and a path, or all of it. Marks of lists and headings are left out.

@@ -132,19 +132,19 @@ def _list_replacement(old: Sequence[str], new: Sequence[str]) -> list[ChangedLin
 
 
 def _join_versions(lines: Sequence[ChangedLine]) -> list[ChangedLine]:
-    """Put an added line next to the removed one of which it is the new version."""
+    """Put a removed line before the added one that is its new version, which stays in the order of the new text."""
     removed, added = (
         [place for place, line in enumerate(lines) if line.mark == mark][:_MAX_LINES_PAIRED]
         for mark in (REMOVED, ADDED)
     )
     pairs = _pair_lines([lines[place].text for place in removed], [lines[place].text for place in added])
-    twins = {removed[i]: added[j] for i, j in pairs.items()}
-    moved = set(twins.values())
+    former = {added[j]: removed[i] for i, j in pairs.items()}
+    moved = set(former.values())
     joined: list[ChangedLine] = []
     for place, line in enumerate(lines):
-        if place in twins:
-            twin = lines[twins[place]]
-            joined += [line._replace(twin=twin.text), twin._replace(twin=line.text)]
+        if place in former:
+            twin = lines[former[place]]
+            joined += [twin._replace(twin=line.text), line._replace(twin=twin.text)]
         elif place not in moved:
             joined.append(line)
     return joined

@@ -60,6 +60,8 @@ class Spec(Reply):
     created: str
     age: str
     latest_version: str = ""
+    warning: str = ""
+    """A decision that the text cites and that was replaced."""
     to_change: str = ""
     """How somebody who is not its owner gets it changed."""
     readers: dict[str, str] = {}

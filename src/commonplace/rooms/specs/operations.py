@@ -9,6 +9,7 @@ from commonplace.access import SHARED
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import alias, operation
+from commonplace.outdated_citations import find_outdated_citations
 from commonplace.rooms.specs import model, ownership, readers, schemas, store
 from commonplace.rooms.specs.changes import REWRITTEN, render_only_changes, render_spec_changes
 from commonplace.rooms.specs.drafts import SpecComparison, compare_versions, prepare_spec
@@ -150,6 +151,8 @@ async def _load_wanted_version(call: Call, spec: Row, version: str | None) -> Ro
 async def _show_spec(call: Call, spec: Row, row: Row, last_read: Row | None) -> Spec:
     reply = Spec.from_row(spec, row, call.now)
     reply.to_change = await ownership.describe_change(call, spec)
+    outdated = await find_outdated_citations(call.tx, spec["project"], {spec["id"]: row["content"]})
+    reply.warning = outdated.get(spec["id"], "")
     if spec["owner"] == call.agent:
         reply.readers = await readers.list_read_versions(call, spec)
     if last_read and last_read["n"] < row["n"]:

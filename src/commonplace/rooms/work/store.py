@@ -95,6 +95,18 @@ async def list_work_of_session(tx: Tx, session: AgentSession) -> Sequence[Row]:
     )
 
 
+async def move_open_work(tx: Tx, session: AgentSession, earlier: Sequence[str]) -> None:
+    """Give the session the open work of earlier ones of its agent, so that its reports continue it; of two with one
+    title the latest."""
+    await tx.queue(
+        "update work set session = $2 where project = $1 and session = any($3) and status = any($4)"
+        " and not exists (select 1 from work as other where other.project = $1 and other.title = work.title"
+        "  and other.session = any($3) and other.status = any($4) and (other.updated_at > work.updated_at"
+        "   or other.updated_at = work.updated_at and other.id > work.id))",
+        *(session.project, session.id, list(earlier), list(OPEN_STATUSES)),
+    )
+
+
 async def show_current_work(tx: Tx, session: AgentSession, now: int) -> None:
     """Let the agent's current task be the newest open work of its live sessions, or nothing when all is closed.
 
@@ -163,17 +175,21 @@ async def record_touched_files(tx: Tx, session: AgentSession, paths: Sequence[st
 async def list_files_touched_nearby(
     tx: Tx, session: AgentSession, paths: Sequence[str], since: int
 ) -> list[Row]:
-    """List what other sessions touched at, above or below these paths, newest first."""
+    """List what other sessions touched at, above or below these paths, newest first; without the dormant ones of the
+    same agent, which this one continues."""
     path_prefixes = [prefixes.prefix_of_literal(path) for path in paths]
     row_by_key: dict[tuple[str, str], Row] = {}
-    for condition, values in prefixes.prefix_conditions("prefix", 5, path_prefixes, path_prefixes):
+    for condition, values in prefixes.prefix_conditions("prefix", 6, path_prefixes, path_prefixes):
         rows = await tx.all(
             "select path, session, prefix, agent, at from touched"
-            f" where project = $1 and session <> $2 and at > $3 and {condition} order by at desc, path limit $4",
+            f" where project = $1 and session <> $2 and at > $3 and {condition} and not (agent = $5 and exists"
+            f" (select 1 from session where session.project = $1 and session.id = touched.session"
+            f"  and session.ended_at is null and not {IS_AWAKE})) order by at desc, path limit $4",
             session.project,
             session.id,
             since,
             _MAX_OVERLAP_ROWS,
+            session.agent,
             *values,
         )
         row_by_key |= {(row["path"], row["session"]): row for row in rows}
