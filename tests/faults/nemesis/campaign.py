@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nemesis.postgres_pair import PostgresPair, running_pair
 from nemesis.postgres_rounds import run_on_pair, run_on_postgres
@@ -25,7 +25,10 @@ RECOVERY_LIMIT_SECONDS = 30.0
 """After a fault has ended, every server is ready and answers within this time, also on a loaded machine."""
 LEASE_SECONDS = 2.0
 FIRST_SEED_OF_LOCKS = 1_000_000
-"""From here on a round has no faults and uses only locks: when enough servers were killed, the campaign goes on there."""
+"""From here on a round uses only locks: when enough servers were killed, the campaign goes on there."""
+LOCK_AGENTS = 16
+LOCK_ROUND_FAULTS = 8
+LOCK_OPERATIONS_BETWEEN_FAULTS = 2_000
 SQLITE_FAULTS = ["kill"] * 6 + ["power cut"] * 4 + [
     "kill at start", "restart", "freeze", "full disk", "clock",
 ]  # fmt: skip
@@ -61,28 +64,41 @@ class Surroundings:
 def plan_round(seed: int) -> tuple[str, RoundPlan]:
     """The world of a round and what happens in it."""
     chance = random.Random(seed)
-    if seed >= FIRST_SEED_OF_LOCKS:
-        world = chance.choice(("sqlite", "postgresql"))
-        settings = WorkloadSettings(
-            ["nemesis0"], agents=8, followers=0, lease_seconds=LEASE_SECONDS, lock_share=1.0, nap_share=0.002
-        )
-        return world, RoundPlan(seed, [], settings, operations_at_least=10_000)
+    is_of_locks = seed >= FIRST_SEED_OF_LOCKS
     world = chance.choice(("sqlite", "sqlite", "postgresql", "postgresql", "pair"))
     faults, count = {
         "sqlite": (SQLITE_FAULTS, 20),
         "postgresql": (POSTGRES_FAULTS, 12),
         "pair": (PAIR_FAULTS, 5),
     }[world]
-    settings = WorkloadSettings(
-        [f"nemesis{n}" for n in range(chance.choice((1, 1, 2)))], lease_seconds=LEASE_SECONDS
-    )
-    return world, RoundPlan(
+    projects = [f"nemesis{n}" for n in range(chance.choice((1, 1, 2)))]
+    settings = WorkloadSettings(projects, lease_seconds=LEASE_SECONDS)
+    plan = RoundPlan(
         seed,
         chance.choices(faults, k=count),
         settings,
         calm_seconds=0.15,
         recovery_limit_seconds=RECOVERY_LIMIT_SECONDS,
     )
+    return world, use_only_locks(plan, chance) if is_of_locks else plan
+
+
+def use_only_locks(plan: RoundPlan, chance: random.Random) -> RoundPlan:
+    """The same world with fewer faults, and with agents that lock, renew, unlock and present tokens all the time."""
+    agents = LOCK_AGENTS // len(plan.settings.projects)
+    settings = replace(
+        plan.settings,
+        agents=agents,
+        followers=0,
+        paths=agents * chance.choice((1, 3, 4)),
+        lock_share=1.0,
+        nap_share=0.03,
+        fenced_share=0.25,
+        renew_share=0.6,
+        old_token_share=0.05,
+    )
+    faults = plan.faults[:LOCK_ROUND_FAULTS]
+    return replace(plan, faults=faults, settings=settings, operations_between=LOCK_OPERATIONS_BETWEEN_FAULTS)
 
 
 async def run_round(surroundings: Surroundings, world: str, plan: RoundPlan) -> RoundResult:
@@ -126,7 +142,8 @@ async def run_campaign(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         surroundings = Surroundings(stack.enter_context(running_launcher()), stack)
         while not _is_over(totals, arguments):
-            if totals.kills >= arguments.kills and seed < FIRST_SEED_OF_LOCKS:
+            has_enough_kills = totals.kills >= arguments.kills
+            if (has_enough_kills or arguments.workload == "locks") and seed < FIRST_SEED_OF_LOCKS:
                 seed += FIRST_SEED_OF_LOCKS
             world, plan = plan_round(seed)
             result = await run_round(surroundings, world, plan)
@@ -158,6 +175,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=2_000)
     parser.add_argument("--lease-operations", type=int, default=1_000_000)
+    parser.add_argument("--workload", choices=("all", "locks"), default="all")
     parser.add_argument("--rounds", type=int, default=0, help="so many rounds, whatever they reach")
     parser.add_argument("--seconds", type=float, default=0, help="end after so long, whatever was reached")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("NEMESIS_SEED", "1")))

@@ -40,6 +40,8 @@ class RoundPlan:
     """Between a recovery and the next fault."""
     operations_at_least: int = 0
     """Go on after the last fault until so many were acknowledged."""
+    operations_between: int = 0
+    """So many are acknowledged before each fault and after the last one."""
     recovery_limit_seconds: float = PATIENCE_SECONDS
     """A server that is not ready so long after a fault, or agents that get no answer, are a violation."""
 
@@ -93,6 +95,8 @@ async def run_faults(world: World, workload: Workload, plan: RoundPlan) -> list[
     faults = world.list_faults()
     for name in plan.faults:
         await asyncio.sleep(plan.calm_seconds)
+        if problems := await _wait_for_operations(workload, workload.acknowledged + plan.operations_between):
+            return problems
         fault = Fault(name, read_time())
         workload.history.faults.append(fault)
         await faults[name]()
@@ -103,7 +107,9 @@ async def run_faults(world: World, workload: Workload, plan: RoundPlan) -> list[
         except (TimeoutError, RuntimeError) as failed:
             return [f"no recovery from {name} within {plan.recovery_limit_seconds:.0f} s. {failed}"]
         fault.recovered = read_time()
-    return await _wait_for_operations(workload, plan.operations_at_least)
+    return await _wait_for_operations(
+        workload, max(plan.operations_at_least, workload.acknowledged + plan.operations_between)
+    )
 
 
 async def _wait_for_operations(workload: Workload, operations: int) -> list[str]:

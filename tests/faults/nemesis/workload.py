@@ -32,6 +32,10 @@ class WorkloadSettings:
     """How often an agent falls silent while it holds a lock, for about as long as the lock lasts, or longer."""
     fenced_share: float = 0.5
     """How often an agent that holds a lock presents its token."""
+    renew_share: float = 0.2
+    """How often an agent that holds a lock asks for it again, and after that once more."""
+    old_token_share: float = 0.0
+    """How often an agent presents a token that it got earlier and may have lost."""
     events_of_stream: int = 100
     """How many events a follower reads at most before it leaves and resumes."""
     timeout_seconds: float = 3.0
@@ -121,6 +125,7 @@ class Agent:
         self._session = ""
         self._count = 0
         self._done: list[tuple[Operation, str, dict[str, Any]]] = []
+        self._tokens: list[tuple[str, int]] = []
 
     async def start_session(self) -> None:
         arguments = {"project": self._project, "claude_instance": self._name}
@@ -180,14 +185,17 @@ class Agent:
         if locked.outcome != "ok" or not locked.reply["success"]:
             return
         grants = {grant["file"]: grant["token"] for grant in locked.reply["locked"]}
+        self._tokens = [*self._tokens[-8:], *grants.items()]
         if self._chance.random() < self._settings.nap_share and not self._workload.is_ending:
             await asyncio.sleep(self._settings.lease_seconds * self._chance.uniform(1.0, 1.8))
         if self._chance.random() < self._settings.fenced_share:
             await self._write_fenced(*self._chance.choice(list(grants.items())))
-        if self._chance.random() < 0.2:
+        while self._chance.random() < self._settings.renew_share:
             await self._lock(paths, mode)
         if self._chance.random() < 0.9:
             await self._unlock()
+        if self._chance.random() < self._settings.old_token_share:
+            await self._write_fenced(*self._chance.choice(self._tokens))
 
     async def _lock(self, paths: list[str], mode: str) -> Operation:
         arguments = {"files": paths, "mode": mode, "minutes": 1}
