@@ -26,9 +26,11 @@ RECOVERY_LIMIT_SECONDS = 30.0
 LEASE_SECONDS = 2.0
 FIRST_SEED_OF_LOCKS = 1_000_000
 """From here on a round uses only locks: when enough servers were killed, the campaign goes on there."""
+LOCK_WORLDS = ("sqlite",) * 5 + ("postgresql",) * 3 + ("pair",)
 LOCK_AGENTS = 16
 LOCK_ROUND_FAULTS = 8
-LOCK_OPERATIONS_BETWEEN_FAULTS = 2_000
+LOCK_OPERATIONS_BETWEEN_FAULTS = {"sqlite": 3_000, "postgresql": 1_000, "pair": 1_000}
+WORLDS = ("sqlite", "sqlite", "postgresql", "postgresql", "pair")
 SQLITE_FAULTS = ["kill"] * 6 + ["power cut"] * 4 + [
     "kill at start", "restart", "freeze", "full disk", "clock",
 ]  # fmt: skip
@@ -65,7 +67,7 @@ def plan_round(seed: int) -> tuple[str, RoundPlan]:
     """The world of a round and what happens in it."""
     chance = random.Random(seed)
     is_of_locks = seed >= FIRST_SEED_OF_LOCKS
-    world = chance.choice(("sqlite", "sqlite", "postgresql", "postgresql", "pair"))
+    world = chance.choice(LOCK_WORLDS if is_of_locks else WORLDS)
     faults, count = {
         "sqlite": (SQLITE_FAULTS, 20),
         "postgresql": (POSTGRES_FAULTS, 12),
@@ -80,25 +82,32 @@ def plan_round(seed: int) -> tuple[str, RoundPlan]:
         calm_seconds=0.15,
         recovery_limit_seconds=RECOVERY_LIMIT_SECONDS,
     )
-    return world, use_only_locks(plan, chance) if is_of_locks else plan
+    return world, use_only_locks(world, plan, chance) if is_of_locks else plan
 
 
-def use_only_locks(plan: RoundPlan, chance: random.Random) -> RoundPlan:
+def use_only_locks(world: str, plan: RoundPlan, chance: random.Random) -> RoundPlan:
     """The same world with fewer faults, and with agents that lock, renew, unlock and present tokens all the time."""
-    agents = LOCK_AGENTS // len(plan.settings.projects)
+    # Locks of one project are granted one after the other, which on PostgreSQL is mostly waiting.
+    count = chance.choice((1, 2) if world == "sqlite" else (2, 4))
+    agents = LOCK_AGENTS // count
     settings = replace(
         plan.settings,
+        projects=[f"nemesis{n}" for n in range(count)],
         agents=agents,
         followers=0,
         paths=agents * chance.choice((1, 3, 4)),
         lock_share=1.0,
         nap_share=0.03,
-        fenced_share=0.25,
-        renew_share=0.6,
+        fenced_share=0.1,
+        renew_share=0.7,
         old_token_share=0.05,
     )
-    faults = plan.faults[:LOCK_ROUND_FAULTS]
-    return replace(plan, faults=faults, settings=settings, operations_between=LOCK_OPERATIONS_BETWEEN_FAULTS)
+    return replace(
+        plan,
+        faults=plan.faults[:LOCK_ROUND_FAULTS],
+        settings=settings,
+        operations_between=LOCK_OPERATIONS_BETWEEN_FAULTS[world],
+    )
 
 
 async def run_round(surroundings: Surroundings, world: str, plan: RoundPlan) -> RoundResult:
