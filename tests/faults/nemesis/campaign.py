@@ -26,7 +26,7 @@ RECOVERY_LIMIT_SECONDS = 30.0
 LEASE_SECONDS = 2.0
 FIRST_SEED_OF_LOCKS = 1_000_000
 """From here on a round uses only locks: when enough servers were killed, the campaign goes on there."""
-LOCK_WORLDS = ("sqlite",) * 5 + ("postgresql",) * 3 + ("pair",)
+LOCK_WORLDS = ("sqlite",) * 6 + ("postgresql",) * 2 + ("pair",)
 LOCK_AGENTS = 16
 LOCK_ROUND_FAULTS = 8
 LOCK_OPERATIONS_BETWEEN_FAULTS = {"sqlite": 3_000, "postgresql": 1_000, "pair": 1_000}
@@ -98,7 +98,8 @@ def use_only_locks(world: str, plan: RoundPlan, chance: random.Random) -> RoundP
         paths=agents * chance.choice((1, 3, 4)),
         lock_share=1.0,
         nap_share=0.03,
-        fenced_share=0.1,
+        fenced_share=0.2,
+        reports_files=False,
         renew_share=0.7,
         old_token_share=0.05,
     )

@@ -32,6 +32,8 @@ class WorkloadSettings:
     """How often an agent falls silent while it holds a lock, for about as long as the lock lasts, or longer."""
     fenced_share: float = 0.5
     """How often an agent that holds a lock presents its token."""
+    reports_files: bool = True
+    """Whether that call also reports the file as changed, which every later lock of it then tells."""
     renew_share: float = 0.2
     """How often an agent that holds a lock asks for it again, and after that once more."""
     old_token_share: float = 0.0
@@ -206,7 +208,9 @@ class Agent:
 
     async def _write_fenced(self, path: str, token: int) -> None:
         marker = self._mark()
-        arguments = {"title": marker, "status": "in_progress", "files_touched": [path], "token": token}
+        arguments = {"title": marker, "status": "in_progress", "token": token}
+        if self._settings.reports_files:
+            arguments["files_touched"] = [path]
         await self._perform("fenced", "memory_update_work", arguments, marker, {"path": path, "token": token})
 
     def _mark(self) -> str:
