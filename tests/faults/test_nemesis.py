@@ -1,6 +1,6 @@
 """The whole product under a nemesis: nothing that was acknowledged is lost or doubled, no lock is held twice.
 
-The short form is part of `make test`; `make faults` runs more faults and seeds, `make faults LONG=1` a whole night
+The short form is part of `make test`; `make faults` runs more faults and seeds, `make faults LONG=1` some hours
 (`nemesis/campaign.py`). NEMESIS_SEED=n chooses another schedule. What is checked: docs/faults.md.
 """
 

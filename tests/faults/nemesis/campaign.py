@@ -1,6 +1,7 @@
 """Many rounds in a row: `python -m nemesis.campaign --kills 2000 --lease-operations 1000000`.
 
-What a round does follows from its seed alone. A round that finds something ends the campaign and prints its seed:
+Rounds of everything come first; when enough servers were killed, rounds of locks follow. What a round does follows
+from its seed alone. A round that finds something ends the campaign and prints its seed:
 `NEMESIS_SEED=n make faults LONG=1 ROUNDS=1` repeats it.
 """
 
@@ -178,14 +179,20 @@ def _is_over(totals: Totals, arguments: argparse.Namespace) -> bool:
         return totals.rounds >= arguments.rounds
     if arguments.seconds and time.monotonic() - totals.began > arguments.seconds:
         return True
-    return totals.kills >= arguments.kills and totals.lease_operations >= arguments.lease_operations
+    needs_kills = arguments.workload == "all" and totals.kills < arguments.kills
+    return not needs_kills and totals.lease_operations >= arguments.lease_operations
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=2_000)
     parser.add_argument("--lease-operations", type=int, default=1_000_000)
-    parser.add_argument("--workload", choices=("all", "locks"), default="all")
+    parser.add_argument(
+        "--workload",
+        choices=("all", "locks"),
+        default="all",
+        help="locks: only rounds of locks, for any number of kills",
+    )
     parser.add_argument("--rounds", type=int, default=0, help="so many rounds, whatever they reach")
     parser.add_argument("--seconds", type=float, default=0, help="end after so long, whatever was reached")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("NEMESIS_SEED", "1")))
