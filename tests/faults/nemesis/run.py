@@ -22,7 +22,7 @@ from nemesis.history import Fault, History, read_time
 from nemesis.http_calls import HttpCaller
 from nemesis.servers import Launcher, ServerProcess
 from nemesis.sqlite_faults import SqliteWorld
-from nemesis.workload import Workload, WorkloadSettings
+from nemesis.workload import SessionNotStartedError, Workload, WorkloadSettings
 from patience import PATIENCE_SECONDS
 
 CLOCK_ERROR_SECONDS = 1.0
@@ -164,7 +164,10 @@ async def work_through(
     world: World, workload: Workload, plan: RoundPlan, read_last: Callable[[], Any]
 ) -> list[str]:
     """Let the agents work under all faults, until followers have seen everything; return what did not recover."""
-    await workload.start()
+    try:
+        await workload.start()
+    except SessionNotStartedError as failed:
+        return [f"no session: {failed}"]
     try:
         try:
             problems = await run_faults(world, workload, plan)

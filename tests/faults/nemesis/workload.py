@@ -45,6 +45,10 @@ class WorkloadSettings:
     pause_seconds: float = 0.0
 
 
+class SessionNotStartedError(Exception):
+    """An agent got no session, before any fault."""
+
+
 @dataclass
 class Workload:
     """Shared by all agents of a run."""
@@ -132,6 +136,13 @@ class Agent:
     async def start_session(self) -> None:
         arguments = {"project": self._project, "claude_instance": self._name}
         started = await self._perform("start", "memory_start_session", arguments)
+        if started.outcome != "ok":
+            codes = [
+                f"{each.ended - each.invoked:.1f} s: {each.status} {each.code}" for each in started.attempts
+            ]
+            raise SessionNotStartedError(
+                f"{started} within {started.ended - started.invoked:.1f} s, {codes}, {started.reply}"
+            )
         self._session = started.reply["session_id"]
 
     async def work(self) -> None:
