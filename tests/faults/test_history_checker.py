@@ -6,7 +6,7 @@ import pytest
 
 from nemesis.checker import check_audit, check_followers, check_writes
 from nemesis.history import FollowedEvent, Follower, History, Operation
-from nemesis.lease_checker import check_leases
+from nemesis.lease_checker import check_leases, check_takeovers
 from nemesis.stored import StoredEvent, StoredState
 
 LEASE_SECONDS = 10.0
@@ -54,6 +54,7 @@ RESERVED_FOR_BEN = refused_lock("eve", 3.2, 3.3, "ben", reserved=True)
         [lock("ann", 0, 1, 1, "shared"), lock("ann", 2, 3, 2), unlock("ann", 4, 5), lock("ben", 5, 6, 3)],
         [lock("ann", 0, 1, 1), refused_lock("ben", 12, 13, "ann")],
         [lock("ann", 0, 1, 1), lock("ben", 11, 12, 2), fenced("ann", 13, 14, 1, "refused")],
+        [lock("ann", 0, 1, 1), unlock("ann", 2, 3), fenced("ann", 4, 5, 1, "refused")],
     ],
 )
 def test_what_may_happen_is_not_reported(operations: list[Operation]):
@@ -69,6 +70,7 @@ def test_what_may_happen_is_not_reported(operations: list[Operation]):
         ([lock("ann", 0, 1, 7), unlock("ann", 2, 3), lock("ben", 4, 5, 7)], "was given to"),
         ([lock("ann", 0, 1, 7), unlock("ann", 2, 3), lock("ben", 4, 5, 6)], "higher than"),
         ([lock("ann", 0, 1, 1), lock("ben", 11, 12, 2), fenced("ann", 13, 14, 1)], "was accepted after"),
+        ([lock("ann", 0, 1, 1), unlock("ann", 2, 3), fenced("ann", 4, 5, 1)], "was released"),
         ([lock("ann", 0, 1, 1), fenced("ann", 2, 3, 1, "refused")], "was refused while"),
         ([lock("ann", 0, 1, 1), refused_lock("ben", 14, 15, "ann")], "cannot hold"),
         ([lock("ann", 0, 1, 1), unlock("ann", 2, 3), refused_lock("ben", 4, 5, "ann")], "cannot hold"),
@@ -82,6 +84,26 @@ def test_what_may_happen_is_not_reported(operations: list[Operation]):
 def test_what_must_not_happen_to_locks_is_reported(operations: list[Operation], words: str):
     [violation] = find(*operations)
     assert words in violation
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        ("ann FilesLocked, ben LeaseTakenOver, ben FilesLocked", None),
+        ("ann FilesReleased, ben LeaseTakenOver, ben FilesLocked", "who had none of it"),
+        ("ann FilesLocked, ben LeaseTakenOver, cid FilesLocked", "was not granted it"),
+        ("ann FilesLocked, ben LeaseTakenOver", "was not granted it"),
+    ],
+)
+def test_takeovers_are_accounted_for(kinds: str, words: str | None):
+    body = {"files": ["a.py"], "held_by": ["ann"]}
+    events = [
+        StoredEvent(number, kind, actor, body, True)
+        for number, (actor, kind) in enumerate((each.split() for each in kinds.split(", ")), 1)
+    ]
+    found = list(check_takeovers(StoredState(events={"shop": events})))
+    assert len(found) == (words is not None)
+    assert words is None or words in found[0]
 
 
 def write(outcome: str, identity: str = "doc_1") -> Operation:

@@ -1,16 +1,24 @@
 """The whole product under a nemesis: nothing that was acknowledged is lost or doubled, no lock is held twice.
 
-The short form is part of `make test`; `make faults` runs more faults and seeds, `make faults LONG=1` a whole night
+The short form is part of `make test`; `make faults` runs more faults and seeds, `make faults LONG=1` some hours
 (`nemesis/campaign.py`). NEMESIS_SEED=n chooses another schedule. What is checked: docs/faults.md.
 """
 
 import os
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from nemesis.campaign import LEASE_SECONDS, POSTGRES_FAULTS, RECOVERY_LIMIT_SECONDS, SQLITE_FAULTS
+from nemesis.campaign import (
+    LEASE_SECONDS,
+    POSTGRES_FAULTS,
+    RECOVERY_LIMIT_SECONDS,
+    SQLITE_FAULTS,
+    use_only_locks,
+)
 from nemesis.mutant_rounds import LEASE_SECONDS as MUTANT_LEASE_SECONDS
 from nemesis.mutant_rounds import SQLITE_MUTANTS, find_mutant
 from nemesis.postgres_pair import running_pair
@@ -158,3 +166,58 @@ async def test_checker_finds_the_mutant_on_postgresql(
         if (await run_on_postgres(launcher, own_postgres, hurt)).violations:
             return
     pytest.fail(f"the checker found nothing in {CHANCES} rounds")
+
+
+@pytest.mark.parametrize(
+    ("mutant", "fault"),
+    [
+        ("lose a write of a batch", "kill"),
+        ("reuse fencing tokens", "kill"),
+        ("lower fencing tokens", "kill"),
+        ("drop an event", "kill"),
+        ("grant what others hold", "kill"),
+        ("release locks of others", "kill"),
+        ("ignore stale tokens", "kill"),
+        ("end leases early", "kill"),
+        ("follow clock jumps", "clock"),
+        ("sync nothing", "power cut"),
+    ],
+)
+async def test_checker_finds_the_mutant_in_a_round_of_locks_on_sqlite(
+    launcher: Launcher, is_long: bool, mutant: str, fault: str
+):
+    if not is_long:
+        pytest.skip("a round for each bug; `make faults` finds them")
+    for chance in range(CHANCES):
+        result = await run_on_sqlite(launcher, _plan_locks("sqlite", mutant, fault, SEED + chance))
+        if result.violations:
+            return
+    pytest.fail(f"the checker found nothing in {CHANCES} rounds")
+
+
+async def test_locks_are_held_by_one_agent_under_faults(
+    launcher: Launcher, own_postgres: PostgresProcess, is_long: bool
+):
+    if not is_long:
+        pytest.skip("two rounds of locks; `make faults` runs them, and `make faults LONG=1` many")
+    (await run_on_sqlite(launcher, _plan_locks("sqlite", "", "power cut", SEED))).require_none()
+    crashing = _plan_locks("postgresql", "", "database crashes", SEED)
+    (await run_on_postgres(launcher, own_postgres, crashing)).require_none()
+
+
+@pytest.mark.parametrize("mutant", ["grant without a lock", "forget a commit on PostgreSQL"])
+async def test_checker_finds_the_mutant_in_a_round_of_locks_on_postgresql(
+    launcher: Launcher, own_postgres: PostgresProcess, is_long: bool, mutant: str
+):
+    if not is_long:
+        pytest.skip("three servers for each bug; `make faults` finds them")
+    for chance in range(CHANCES):
+        hurt = _plan_locks("postgresql", mutant, "kill", SEED + chance)
+        if (await run_on_postgres(launcher, own_postgres, hurt)).violations:
+            return
+    pytest.fail(f"the checker found nothing in {CHANCES} rounds")
+
+
+def _plan_locks(world: str, mutant: str, fault: str, seed: int) -> RoundPlan:
+    hurt = plan([fault] * 3, seed, mutants=[mutant] if mutant else [], recovery_limit_seconds=8)
+    return replace(use_only_locks(world, hurt, random.Random(seed)), operations_between=400)

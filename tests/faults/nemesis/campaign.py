@@ -1,6 +1,7 @@
 """Many rounds in a row: `python -m nemesis.campaign --kills 2000 --lease-operations 1000000`.
 
-What a round does follows from its seed alone. A round that finds something ends the campaign and prints its seed:
+Rounds of everything come first; when enough servers were killed, rounds of locks follow. What a round does follows
+from its seed alone. A round that finds something ends the campaign and prints its seed:
 `NEMESIS_SEED=n make faults LONG=1 ROUNDS=1` repeats it.
 """
 
@@ -12,7 +13,7 @@ import random
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nemesis.postgres_pair import PostgresPair, running_pair
 from nemesis.postgres_rounds import run_on_pair, run_on_postgres
@@ -25,7 +26,12 @@ RECOVERY_LIMIT_SECONDS = 30.0
 """After a fault has ended, every server is ready and answers within this time, also on a loaded machine."""
 LEASE_SECONDS = 2.0
 FIRST_SEED_OF_LOCKS = 1_000_000
-"""From here on a round has no faults and uses only locks: when enough servers were killed, the campaign goes on there."""
+"""From here on a round uses only locks: when enough servers were killed, the campaign goes on there."""
+LOCK_WORLDS = ("sqlite",) * 6 + ("postgresql",) * 2 + ("pair",)
+LOCK_AGENTS = 16
+LOCK_ROUND_FAULTS = 8
+LOCK_OPERATIONS_BETWEEN_FAULTS = {"sqlite": 3_000, "postgresql": 1_000, "pair": 1_000}
+WORLDS = ("sqlite", "sqlite", "postgresql", "postgresql", "pair")
 SQLITE_FAULTS = ["kill"] * 6 + ["power cut"] * 4 + [
     "kill at start", "restart", "freeze", "full disk", "clock",
 ]  # fmt: skip
@@ -61,27 +67,48 @@ class Surroundings:
 def plan_round(seed: int) -> tuple[str, RoundPlan]:
     """The world of a round and what happens in it."""
     chance = random.Random(seed)
-    if seed >= FIRST_SEED_OF_LOCKS:
-        world = chance.choice(("sqlite", "postgresql"))
-        settings = WorkloadSettings(
-            ["nemesis0"], agents=8, followers=0, lease_seconds=LEASE_SECONDS, lock_share=1.0, nap_share=0.002
-        )
-        return world, RoundPlan(seed, [], settings, operations_at_least=10_000)
-    world = chance.choice(("sqlite", "sqlite", "postgresql", "postgresql", "pair"))
+    is_of_locks = seed >= FIRST_SEED_OF_LOCKS
+    world = chance.choice(LOCK_WORLDS if is_of_locks else WORLDS)
     faults, count = {
         "sqlite": (SQLITE_FAULTS, 20),
         "postgresql": (POSTGRES_FAULTS, 12),
         "pair": (PAIR_FAULTS, 5),
     }[world]
-    settings = WorkloadSettings(
-        [f"nemesis{n}" for n in range(chance.choice((1, 1, 2)))], lease_seconds=LEASE_SECONDS
-    )
-    return world, RoundPlan(
+    projects = [f"nemesis{n}" for n in range(chance.choice((1, 1, 2)))]
+    settings = WorkloadSettings(projects, lease_seconds=LEASE_SECONDS)
+    plan = RoundPlan(
         seed,
         chance.choices(faults, k=count),
         settings,
         calm_seconds=0.15,
         recovery_limit_seconds=RECOVERY_LIMIT_SECONDS,
+    )
+    return world, use_only_locks(world, plan, chance) if is_of_locks else plan
+
+
+def use_only_locks(world: str, plan: RoundPlan, chance: random.Random) -> RoundPlan:
+    """The same world with fewer faults, and with agents that lock, renew, unlock and present tokens all the time."""
+    # Locks of one project are granted one after the other, which on PostgreSQL is mostly waiting.
+    count = chance.choice((1, 2) if world == "sqlite" else (2, 4))
+    agents = LOCK_AGENTS // count
+    settings = replace(
+        plan.settings,
+        projects=[f"nemesis{n}" for n in range(count)],
+        agents=agents,
+        followers=0,
+        paths=agents * chance.choice((1, 3, 4)),
+        lock_share=1.0,
+        nap_share=0.03,
+        fenced_share=0.2,
+        reports_files=False,
+        renew_share=0.7,
+        old_token_share=0.05,
+    )
+    return replace(
+        plan,
+        faults=plan.faults[:LOCK_ROUND_FAULTS],
+        settings=settings,
+        operations_between=LOCK_OPERATIONS_BETWEEN_FAULTS[world],
     )
 
 
@@ -126,7 +153,8 @@ async def run_campaign(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         surroundings = Surroundings(stack.enter_context(running_launcher()), stack)
         while not _is_over(totals, arguments):
-            if totals.kills >= arguments.kills and seed < FIRST_SEED_OF_LOCKS:
+            has_enough_kills = totals.kills >= arguments.kills
+            if (has_enough_kills or arguments.workload == "locks") and seed < FIRST_SEED_OF_LOCKS:
                 seed += FIRST_SEED_OF_LOCKS
             world, plan = plan_round(seed)
             result = await run_round(surroundings, world, plan)
@@ -151,13 +179,20 @@ def _is_over(totals: Totals, arguments: argparse.Namespace) -> bool:
         return totals.rounds >= arguments.rounds
     if arguments.seconds and time.monotonic() - totals.began > arguments.seconds:
         return True
-    return totals.kills >= arguments.kills and totals.lease_operations >= arguments.lease_operations
+    needs_kills = arguments.workload == "all" and totals.kills < arguments.kills
+    return not needs_kills and totals.lease_operations >= arguments.lease_operations
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=2_000)
     parser.add_argument("--lease-operations", type=int, default=1_000_000)
+    parser.add_argument(
+        "--workload",
+        choices=("all", "locks"),
+        default="all",
+        help="locks: only rounds of locks, for any number of kills",
+    )
     parser.add_argument("--rounds", type=int, default=0, help="so many rounds, whatever they reach")
     parser.add_argument("--seconds", type=float, default=0, help="end after so long, whatever was reached")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("NEMESIS_SEED", "1")))

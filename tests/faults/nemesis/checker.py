@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from nemesis.history import History, Operation
-from nemesis.lease_checker import check_leases
+from nemesis.lease_checker import check_leases, check_takeovers
 from nemesis.stored import StoredState
 
 WRITES = {"store": "document", "learning": "document", "message": "message", "backlog": "backlog"}
@@ -44,6 +44,7 @@ def find_violations(
         *check_event_order(history, stored),
         *check_followers(history, stored),
         *check_leases(history, lease_seconds, clock_error),
+        *check_takeovers(stored),
     ]
 
 

@@ -10,8 +10,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from nemesis.history import History, Operation
+from nemesis.stored import StoredEvent, StoredState
 
 TAKEOVER_SHARE = 0.25
 """Of the shortest lease: so long after its end only the old holder may have it back."""
@@ -32,6 +34,8 @@ class Hold:
     granted: float
     until: float
     operation: Operation
+    released: float = float("inf")
+    """When its release was answered."""
 
     def __str__(self) -> str:
         return f"{self.path} by {self.agent} with token {self.token}"
@@ -54,20 +58,23 @@ def list_sure_holds(
     history: History, lease_seconds: float, clock_error: float
 ) -> dict[tuple[str, str], list[Hold]]:
     """By project and path, in the order of grants."""
-    open_holds: dict[tuple[str, str, str], Hold] = {}
+    open_holds: dict[tuple[str, str], dict[str, Hold]] = defaultdict(dict)
     by_path: dict[tuple[str, str], list[Hold]] = defaultdict(list)
     for operation in history.operations:
+        own = open_holds[operation.project, operation.agent]
         if operation.kind == "unlock":
-            for (project, _, agent), hold in open_holds.items():
-                if (project, agent) == (operation.project, operation.agent):
-                    hold.until = min(hold.until, operation.invoked)
+            for hold in own.values():
+                hold.until = min(hold.until, operation.invoked)
+                if operation.outcome == "ok":
+                    hold.released = operation.ended
+            if operation.outcome == "ok":
+                own.clear()
             continue
         if operation.kind != "lock" or operation.outcome != "ok" or not operation.reply.get("success"):
             continue
         until = operation.invoked + lease_seconds - clock_error
         for grant in operation.reply["locked"]:
-            key = (operation.project, grant["file"], operation.agent)
-            hold = open_holds.get(key)
+            hold = own.get(grant["file"])
             if hold and hold.token == grant["token"]:
                 hold.until = max(hold.until, until)  # renewed: nobody else had it in between
                 continue
@@ -78,7 +85,7 @@ def list_sure_holds(
                 operation.project, grant["file"], operation.agent, grant["token"], is_shared,
                 operation.invoked, operation.ended, until, operation,
             )  # fmt: skip
-            open_holds[key] = hold
+            own[grant["file"]] = hold
             by_path[operation.project, grant["file"]].append(hold)
     return by_path
 
@@ -128,7 +135,7 @@ def _check_token_order(granted: list[tuple[Operation, list[int]]]) -> Iterator[s
 
 
 def check_fenced_writes(history: History, by_path: dict[tuple[str, str], list[Hold]]) -> Iterator[str]:
-    """A token is refused after somebody else got the path, and accepted while it is surely held."""
+    """A token is refused after it was released or somebody else got the path, and accepted while it is surely held."""
     sorted_holds = {key: sorted(holds, key=lambda hold: hold.token) for key, holds in by_path.items()}
     own_holds = {
         (project, path, hold.agent, hold.token): hold
@@ -146,12 +153,47 @@ def check_fenced_writes(history: History, by_path: dict[tuple[str, str], list[Ho
             if own.granted <= operation.invoked and operation.ended < own.until:
                 yield f"{operation} was refused while {own} was held"
             continue
+        if own.released < operation.invoked:
+            yield f"{operation} with token {token} was accepted after {own} was released"
         holds = sorted_holds[operation.project, path]
         for hold in holds[bisect_right(holds, token, key=lambda hold: hold.token) :]:
             if hold.asked > operation.invoked:
                 break
             if hold.granted < operation.invoked and hold.excludes(own):
                 yield f"{operation} with token {token} was accepted after {hold} was granted"
+
+
+def check_takeovers(stored: StoredState) -> Iterator[str]:
+    """By the stored events: who loses a lock to another had it, and the other's grant follows at once."""
+    for project, events in stored.events.items():
+        holders: dict[str, set[str]] = defaultdict(set)
+        for event, following in pairwise([*events, None]):
+            files = event.body.get("files", [])
+            if event.kind == "FilesLocked":
+                for file in files:
+                    holders[file].add(event.actor)
+            elif event.kind == "FilesReleased":
+                for file in files:
+                    holders[file].discard(event.actor)
+            elif event.kind == "LeaseTakenOver":
+                yield from _check_takeover(event, following, holders, project)
+
+
+def _check_takeover(
+    event: StoredEvent, following: StoredEvent | None, holders: dict[str, set[str]], project: str
+) -> Iterator[str]:
+    lost, losers = event.body["files"], event.body["held_by"]
+    for agent in losers:
+        if not any(agent in holders[file] for file in lost):
+            yield f"event {event.number} of {project}: {event.actor} took {lost} over from {agent}, who had none of it"
+    if (
+        following is None
+        or (following.kind, following.actor) != ("FilesLocked", event.actor)
+        or not set(lost) <= set(following.body["files"])
+    ):
+        yield f"event {event.number} of {project}: {event.actor} took {lost} over and was not granted it"
+    for file in lost:
+        holders[file].difference_update(losers)
 
 
 class PossibleHolds:

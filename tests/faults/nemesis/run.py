@@ -22,7 +22,7 @@ from nemesis.history import Fault, History, read_time
 from nemesis.http_calls import HttpCaller
 from nemesis.servers import Launcher, ServerProcess
 from nemesis.sqlite_faults import SqliteWorld
-from nemesis.workload import Workload, WorkloadSettings
+from nemesis.workload import SessionNotStartedError, Workload, WorkloadSettings
 from patience import PATIENCE_SECONDS
 
 CLOCK_ERROR_SECONDS = 1.0
@@ -40,6 +40,8 @@ class RoundPlan:
     """Between a recovery and the next fault."""
     operations_at_least: int = 0
     """Go on after the last fault until so many were acknowledged."""
+    operations_between: int = 0
+    """So many are acknowledged before each fault and after the last one."""
     recovery_limit_seconds: float = PATIENCE_SECONDS
     """A server that is not ready so long after a fault, or agents that get no answer, are a violation."""
 
@@ -93,6 +95,8 @@ async def run_faults(world: World, workload: Workload, plan: RoundPlan) -> list[
     faults = world.list_faults()
     for name in plan.faults:
         await asyncio.sleep(plan.calm_seconds)
+        if problems := await _wait_for_operations(workload, workload.acknowledged + plan.operations_between):
+            return problems
         fault = Fault(name, read_time())
         workload.history.faults.append(fault)
         await faults[name]()
@@ -103,7 +107,9 @@ async def run_faults(world: World, workload: Workload, plan: RoundPlan) -> list[
         except (TimeoutError, RuntimeError) as failed:
             return [f"no recovery from {name} within {plan.recovery_limit_seconds:.0f} s. {failed}"]
         fault.recovered = read_time()
-    return await _wait_for_operations(workload, plan.operations_at_least)
+    return await _wait_for_operations(
+        workload, max(plan.operations_at_least, workload.acknowledged + plan.operations_between)
+    )
 
 
 async def _wait_for_operations(workload: Workload, operations: int) -> list[str]:
@@ -158,7 +164,10 @@ async def work_through(
     world: World, workload: Workload, plan: RoundPlan, read_last: Callable[[], Any]
 ) -> list[str]:
     """Let the agents work under all faults, until followers have seen everything; return what did not recover."""
-    await workload.start()
+    try:
+        await workload.start()
+    except SessionNotStartedError as failed:
+        return [f"no session: {failed}"]
     try:
         try:
             problems = await run_faults(world, workload, plan)

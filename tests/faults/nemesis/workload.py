@@ -32,11 +32,21 @@ class WorkloadSettings:
     """How often an agent falls silent while it holds a lock, for about as long as the lock lasts, or longer."""
     fenced_share: float = 0.5
     """How often an agent that holds a lock presents its token."""
+    reports_files: bool = True
+    """Whether that call also reports the file as changed, which every later lock of it then tells."""
+    renew_share: float = 0.2
+    """How often an agent that holds a lock asks for it again, and after that once more."""
+    old_token_share: float = 0.0
+    """How often an agent presents a token that it got earlier and may have lost."""
     events_of_stream: int = 100
     """How many events a follower reads at most before it leaves and resumes."""
     timeout_seconds: float = 3.0
     give_up_seconds: float = 20.0
     pause_seconds: float = 0.0
+
+
+class SessionNotStartedError(Exception):
+    """An agent got no session, before any fault."""
 
 
 @dataclass
@@ -121,10 +131,18 @@ class Agent:
         self._session = ""
         self._count = 0
         self._done: list[tuple[Operation, str, dict[str, Any]]] = []
+        self._tokens: list[tuple[str, int]] = []
 
     async def start_session(self) -> None:
         arguments = {"project": self._project, "claude_instance": self._name}
         started = await self._perform("start", "memory_start_session", arguments)
+        if started.outcome != "ok":
+            codes = [
+                f"{each.ended - each.invoked:.1f} s: {each.status} {each.code}" for each in started.attempts
+            ]
+            raise SessionNotStartedError(
+                f"{started} within {started.ended - started.invoked:.1f} s, {codes}, {started.reply}"
+            )
         self._session = started.reply["session_id"]
 
     async def work(self) -> None:
@@ -180,14 +198,17 @@ class Agent:
         if locked.outcome != "ok" or not locked.reply["success"]:
             return
         grants = {grant["file"]: grant["token"] for grant in locked.reply["locked"]}
+        self._tokens = [*self._tokens[-8:], *grants.items()]
         if self._chance.random() < self._settings.nap_share and not self._workload.is_ending:
             await asyncio.sleep(self._settings.lease_seconds * self._chance.uniform(1.0, 1.8))
         if self._chance.random() < self._settings.fenced_share:
             await self._write_fenced(*self._chance.choice(list(grants.items())))
-        if self._chance.random() < 0.2:
+        while self._chance.random() < self._settings.renew_share:
             await self._lock(paths, mode)
         if self._chance.random() < 0.9:
             await self._unlock()
+        if self._chance.random() < self._settings.old_token_share:
+            await self._write_fenced(*self._chance.choice(self._tokens))
 
     async def _lock(self, paths: list[str], mode: str) -> Operation:
         arguments = {"files": paths, "mode": mode, "minutes": 1}
@@ -198,7 +219,9 @@ class Agent:
 
     async def _write_fenced(self, path: str, token: int) -> None:
         marker = self._mark()
-        arguments = {"title": marker, "status": "in_progress", "files_touched": [path], "token": token}
+        arguments = {"title": marker, "status": "in_progress", "token": token}
+        if self._settings.reports_files:
+            arguments["files_touched"] = [path]
         await self._perform("fenced", "memory_update_work", arguments, marker, {"path": path, "token": token})
 
     def _mark(self) -> str:

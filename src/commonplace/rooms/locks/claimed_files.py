@@ -1,6 +1,7 @@
 """What other agents did with files that nobody has locked: claimed them with a backlog item, or changed them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from commonplace import errors
 from commonplace.call import Call
@@ -65,12 +66,16 @@ def _was_shared(locks: Sequence[Event], agent: str) -> bool:
 
 
 def _names_file(event: Event, file: str) -> bool:
-    """Whether one of the names is the file, a part of it, or a directory or pattern that it is in."""
-    return any(
-        name.startswith((f"{file}:", f"{file}#"))
-        or LockRequest.from_path(name, "exclusive", fold=False).overlaps_path(file, fold=False)
-        for name in event.body["files"]
-    )
+    return any(_includes_file(name, file) for name in event.body["files"])
+
+
+# Every lock of a busy file compares it with the same names of the last hour, while other writers wait.
+@lru_cache(maxsize=4_096)
+def _includes_file(name: str, file: str) -> bool:
+    """Whether the name is the file, a part of it, or a directory or pattern that it is in."""
+    if name.startswith((f"{file}:", f"{file}#")):
+        return True
+    return LockRequest.from_path(name, "exclusive", fold=False).overlaps_path(file, fold=False)
 
 
 def _find_requested_path(claim: FileClaim, requests: Sequence[LockRequest] | None, fold: bool) -> str:
