@@ -15,6 +15,7 @@ SECONDARY_LISTS = {
     "claimed": "the locks are what is read; claims on files are beside them",
     "answers": "an open request has none yet",
     "agents": "memory_project(action=get) also answers action=create",
+    "nearest_names": "offered only where nothing was found",
     "nearest_titles": "offered only where nothing was found",
     "participants": "the messages of a blackboard name their agents",
     "projects": "the scope of a key",

@@ -6,6 +6,7 @@ from commonplace.rooms.knowledge.asked_items import find_listing
 
 WORK = "Who works on what: memory_get_active_work."
 AGENTS = "Agents and their roles: memory_list_agents."
+LATELY = "What happened lately: memory_get_active_work, memory_list_backlog(status='done')."
 RULES = "All rules: memory_guidelines."
 SPECS = "Specs and their owners: memory_list_specs."
 DONE = "Tasks by status: memory_list_backlog(status='done')."
@@ -35,6 +36,7 @@ async def nora(team):
         ("who is working on the calendar", WORK),
         ("who reviews changes?", AGENTS),
         ("which tasks are done", DONE),
+        ("what happened today, summary for standup", LATELY),
         ("which specs are there?", SPECS),
         ("which rules apply in this project?", RULES),
     ],
@@ -91,3 +93,8 @@ async def test_query_puts_a_spec_first_that_the_question_names(nora, question):
     assert (results[0]["kind"], results[0]["title"]) == ("spec", "booking")
     relevances = [result["relevance"] for result in results]
     assert relevances == sorted(relevances, reverse=True)
+
+
+async def test_query_shows_no_weak_results_beside_the_operation_that_answers(nora):
+    answer = await nora.query(query="what does finn work on?")
+    assert [result["title"] for result in answer["results"] if result["relevance"] < 0.25] == []

@@ -29,11 +29,12 @@ def rounds(request: pytest.FixtureRequest) -> int:
 async def test_every_start_edit_and_end_arrives(remote_agent, url: str, rounds: int):
     ben = remote_agent("codex", COMMONPLACE_AGENT="ben")
     packs, denials = [await ben.start()], []
-    for _ in range(rounds):
+    for round_ in range(rounds):
+        file = f"src/cart{round_}.py"  # the one before is reserved for ben, who asked for it
         ann = remote_agent(COMMONPLACE_AGENT="ann")
         packs.append(await ann.start())
-        assert await ann.edit("src/cart.py") == Done(0, "", "")
-        denials.append((await ben.edit("src/cart.py")).denial)
+        assert await ann.edit(file) == Done(0, "", "")
+        denials.append((await ben.edit(file)).denial)
         await ann.end()
         assert await asyncio.to_thread(list_locks, url, packs[0].session_id) == []
     assert [pack.context.startswith("You are the agent") for pack in packs] == [True] * (1 + rounds)

@@ -7,9 +7,11 @@ by its name. English only, and strict: a wrong hint costs tokens in every reply.
 import re
 from dataclasses import dataclass
 
+from commonplace.rooms.knowledge.recalled_item import RecalledItem
 from commonplace.search.query import EntryFilter
 
 _ENOUGH_RELEVANCE = 0.4
+_LEAST_RELEVANCE_BESIDE_HINT = 0.25
 GUIDELINE_KIND, _SPEC_KIND, _BACKLOG_KIND, _WORK_KIND = "guideline", "spec", "backlog", "work"
 _SPEC_WORDS = frozenset({"spec", "specification", "contract", "interface", "api"})
 _FILLERS = frozenset({"a", "an", "the", "our", "of", "for", "called", "named"})
@@ -56,6 +58,13 @@ _LISTINGS = (
     ),
     (
         re.compile(
+            r"\bstand-?up\b|^what(?:'s| is) new\b|^what (?:has )?happened(?:\W*$| (?:today|yesterday|lately|recently|since"
+            r"|this week|last week|while)\b)"
+        ),
+        Listing("", "What happened lately: memory_get_active_work, memory_list_backlog(status='done')."),
+    ),
+    (
+        re.compile(
             r"\bwho (?:owns|maintains|defined|wrote)\b.*\b(?:spec|specification|contract|interface|api)s?\b"
         ),
         _SPECS,
@@ -88,14 +97,29 @@ def find_listing(question: str) -> Listing | None:
     return next((listing for pattern, listing in _LISTINGS if pattern.search(words)), None)
 
 
-def format_hint(question: str, wanted: EntryFilter, best_kind: str = "", best_relevance: float = 0.0) -> str:
-    """The operation that answers the question better than search; none if the best result is what it asks for, or the
-    caller wants other kinds."""
+def keep_beside_hint(items: list[RecalledItem], question: str, wanted: EntryFilter) -> list[RecalledItem]:
+    """The results of a question that another operation answers: those of the kind that it asks for, and good ones."""
+    listing = _find_applicable_listing(question, wanted)
+    if listing is None:
+        return items
+    return [
+        each
+        for each in items
+        if each.hit.kind == listing.kind or each.relevance >= _LEAST_RELEVANCE_BESIDE_HINT
+    ]
+
+
+def _find_applicable_listing(question: str, wanted: EntryFilter) -> Listing | None:
+    """None, too, if the caller wants other kinds."""
     listing = find_listing(question)
     is_restricted = wanted.types or wanted.typed_kinds or wanted.excluded_types
-    if listing is None or (is_restricted and listing.kind not in wanted.typed_kinds):
-        return ""
-    if best_kind == listing.kind and best_relevance >= _ENOUGH_RELEVANCE:
+    return None if listing is None or (is_restricted and listing.kind not in wanted.typed_kinds) else listing
+
+
+def format_hint(question: str, wanted: EntryFilter, best_kind: str = "", best_relevance: float = 0.0) -> str:
+    """The operation that answers the question better than search; none if the best result is what it asks for."""
+    listing = _find_applicable_listing(question, wanted)
+    if listing is None or (best_kind == listing.kind and best_relevance >= _ENOUGH_RELEVANCE):
         return ""
     return listing.hint
 

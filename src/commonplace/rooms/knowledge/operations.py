@@ -1,6 +1,7 @@
 """Operations on documents: search, read, store, change status. Writing: `drafts.py`, `writing.py`; ranking: `recall.py`."""
 
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +14,7 @@ from commonplace.clock import DAY
 from commonplace.operation import alias, operation
 from commonplace.room import Finder
 from commonplace.rooms.knowledge import history, lifecycle, model, store
-from commonplace.rooms.knowledge.asked_items import format_hint
+from commonplace.rooms.knowledge.asked_items import format_hint, keep_beside_hint
 from commonplace.rooms.knowledge.citing_documents import announce_replacement
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
@@ -70,6 +71,7 @@ async def query(
     question = prepared_question(call, query)
     # Global guidelines apply in every project.
     recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
+    recall = replace(recall, items=keep_beside_hint(recall.items, query, wanted))
     if not recall.items:
         message = _describe_recall(recall, query, wanted)
         return await _answer_nothing_found(call, question, projects, wanted, max_tokens, message)
