@@ -64,3 +64,14 @@ async def test_a_note_that_makes_a_description_too_long_is_refused(team):
     with pytest.raises(errors.TooLarge):
         await finn.update_backlog_item(item_id=item, note="One more thing.")
     assert (await finn.get_by_id(doc_id=item))["content"] == "x" * 19_990
+
+
+async def test_who_commented_on_an_item_is_told_that_it_is_closed(team):
+    nora, finn, iris = [await team.agent(name) for name in ("nora", "finn", "iris")]
+    item = (await nora.add_backlog_item(title="Invoice", assigned_to="finn"))["id"]
+    await iris.update_backlog_item(item_id=item, note="The release waits for this.")
+    closed = await finn.complete_backlog_item(item_id=item, resolution="printed")
+    assert closed["notified"] == ["iris", "nora"]
+    assert (await iris.heartbeat())["_notice"] == [
+        f'finn closed {item} (Invoice) as done: "printed". You changed it before.'
+    ]

@@ -66,3 +66,16 @@ async def test_the_owner_of_a_spec_is_told_and_its_readers_are_warned(team):
     assert found["warning"] == warning
     await nora.define_spec(name="link", content=f"expires_at: 90 days after save ({new['id']})")
     assert "warning" not in await iris.get_spec(name="link")
+
+
+async def test_a_new_text_may_supersede_the_document_that_the_session_was_shown(team):
+    iris, nora, _, cents, new = await _cite_and_replace(team)
+    await nora.get_by_id(doc_id=cents)
+    text = f"Cents, rounded as in {new['id']}."
+    stored = await _store_decision(nora, "Money is cents", text, supersedes=cents)
+    assert stored["superseded"] == cents
+    same = await _store_decision(
+        nora, "Money is cents", f"{text} Always.", supersedes=stored["id"], force_store=True
+    )
+    assert (same["id"], same["version"]) == (stored["id"], 2)
+    assert f"which replaces {same['id']}" not in "".join((await iris.heartbeat())["_notice"])

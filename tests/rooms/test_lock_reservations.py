@@ -339,10 +339,11 @@ async def test_active_work_shows_who_waits_for_a_lock_and_for_whom(team: Team):
         "reason": f"lock on {FILE}",
         "title": "round VAT",
     }
-    await holder.unlock_files()
+    await ann.update_work(title="VAT", status="blocked", blocked_by="holder", blocked_reason=f"needs {FILE}")
     (blocked,) = (await holder.get_active_work())["blocked_agents"]
-    assert (blocked["waiting_for"], blocked["reason"]) == ("", f"{FILE} is reserved for it")
-    await ann.lock_files(files=[FILE])
+    assert blocked["reason"] == f"needs {FILE}"
+    await holder.unlock_files()
+    await ann.update_work(title="VAT", status="in_progress")
     assert (await holder.get_active_work())["blocked_agents"] == []
 
 

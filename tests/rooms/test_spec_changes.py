@@ -5,7 +5,7 @@ import pytest
 from team import Team
 
 _RULE = (
-    "`post_voucher(cart, code)` adds a code; ValueError on an unknown one. " + "SAVE10 takes 10 % off. " * 5
+    "`post_voucher(cart, code)` adds a code, ValueError on an unknown one, " + "SAVE10 takes 10 % off, " * 5
 )
 _OLD_RULE = f"{_RULE}Lines added before count."
 _NEW_RULE = f"{_RULE}Lines added later count, too."
@@ -48,8 +48,8 @@ async def test_get_spec_cuts_a_long_line_around_what_differs_and_names_the_call_
     _, frontend = await _publish(team, _OLD, _NEW)
     lines = (await frontend.get_spec(name="cart-api"))["changes"].splitlines()
     assert lines[4:6] == [
-        "- …off. SAVE10 takes 10 % off. Lines added before count.",
-        "+ …off. SAVE10 takes 10 % off. Lines added later count, too.",
+        "- …off, SAVE10 takes 10 % off, Lines added before count.",
+        "+ …off, SAVE10 takes 10 % off, Lines added later count, too.",
     ]
     assert lines[-1] == "(…: memory_get_spec(name='cart-api', version='2.0.0..') has whole lines)"
 
@@ -122,3 +122,25 @@ async def test_define_spec_names_new_lines_by_what_they_are_about(team: Team, li
     new = {**_NEW, "content": "\n".join([text, *lines])}
     defined, _ = await _publish(team, {**_OLD, "content": text}, new)
     assert defined["changes"] == f"fields quantity: minimum none -> 1; +{len(lines)} -0 lines{named}"
+
+
+async def test_changes_of_a_paragraph_are_shown_by_sentence(team: Team):
+    start = "What put() and take() return is one pantry item with name, quantity and unit. " * 3
+    old = {"content": f"{start}take() of too much leaves 0. Units are g, ml and pc."}
+    new = {
+        "content": f"{start}take() of too much raises ValueError. Units are g, ml and pc.",
+        "version": "2.0.0",
+    }
+    defined, frontend = await _publish(team, old, new)
+    assert defined["changes"] == (
+        '+1 -1 lines: removed "take() of too much leaves 0.", added "take() of too much raises ValueError."'
+    )
+    read = await frontend.get_spec(name="cart-api", version="1.0.0..")
+    assert read["changes"] == "- take() of too much leaves 0.\n+ take() of too much raises ValueError."
+
+
+async def test_reading_an_older_version_does_not_forget_the_newer_one(team: Team):
+    _, frontend = await _publish(team, {"content": "GET /cart"}, {"content": "GET /v2/cart"})
+    await frontend.get_spec(name="cart-api")
+    await frontend.get_spec(name="cart-api", version="1.0.0")
+    assert "you_read" not in await frontend.get_spec(name="cart-api")

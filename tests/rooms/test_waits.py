@@ -130,7 +130,9 @@ async def test_item_that_is_closed_already_is_said(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     item = (await bob.add_backlog_item(title="API"))["id"]
     await bob.complete_backlog_item(item_id=item)
-    assert (await wait_for(alice, item))["message"] == f"{item} is already done."
+    assert (await wait_for(alice, item))["message"] == (
+        f"{item} is already done. So this work is in progress, not blocked."
+    )
 
 
 async def test_message_of_the_agent_waited_for_ends_the_wait(team):
@@ -287,3 +289,21 @@ async def test_handoff_of_the_server_tells_what_the_session_waited_for(team):
     await alice.end_session(summary="")
     notes = (await team.agent("alice")).started["handoff"]["notes"]
     assert "Blocked: cart (waits for bob: no API yet)" in notes
+
+
+async def test_nobody_is_blocked_on_a_spec_that_is_published_and_not_read_yet(team):
+    vera, kofi = await team.agent("vera"), await team.agent("kofi")
+    await vera.define_spec(name="item", content="name, amount")
+    reported = await kofi.update_work(
+        title="Shopping", status="blocked", blocked_by="item", blocked_reason="not published yet"
+    )
+    assert reported["message"] == (
+        "item 1.0.0 is published: read it with memory_get_spec. So this work is in progress, not blocked."
+    )
+    assert (await vera.get_active_work())["blocked_agents"] == []
+    assert not any("kofi waits" in line for line in (await vera.heartbeat()).get("_notice", []))
+    await kofi.get_spec(name="item")
+    await kofi.update_work(
+        title="Shopping", status="blocked", blocked_by="item", blocked_reason="needs units"
+    )
+    assert [each["agent"] for each in (await vera.get_active_work())["blocked_agents"]] == ["kofi"]

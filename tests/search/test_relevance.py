@@ -63,12 +63,11 @@ async def test_query_says_that_nothing_is_relevant(alice):
 
 async def test_query_says_that_its_matches_are_doubtful(alice):
     weak = await alice.query(query="what are the rules for our office plants")
-    word = await alice.query(query="who reviews pull requests")
+    word = await alice.query(query="size of pull requests")
     near = await alice.query(query="toggle has no effect until the workers are restarted")
     doubt = "No close match: these may not answer the question."
     assert min(weak["result_count"], word["result_count"]) > 0
-    assert (weak["message"], near.get("message")) == (doubt, None)
-    assert word["message"] == f"{doubt} Agents and their roles: memory_list_agents."
+    assert (weak["message"], word["message"], near.get("message")) == (doubt, doubt, None)
 
 
 async def test_query_names_no_meaning_that_means_nothing(alice):

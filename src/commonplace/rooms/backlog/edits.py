@@ -175,7 +175,9 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
     unblocked = await unblock_items(call, released)
     closed = notices.describe_closing(call.agent, after)
     needed = await store.list_closed_dependencies(call.tx, after["project"], after["id"])
-    news = notices.tell_closing(before, after, released, {item["id"] for item in unblocked}, needed)
+    others = await store.list_editors(call.tx, after["project"], after["id"])
+    news = dict.fromkeys(others, "You changed it before.")
+    news |= notices.tell_closing(before, after, released, {item["id"] for item in unblocked}, needed)
     news.pop(call.agent, None)
     notified = await end_waits(call, after["project"], {after["id"]: closed}, news=news)
     for agent in sorted(news.keys() - set(notified)):

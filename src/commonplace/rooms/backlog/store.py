@@ -259,6 +259,16 @@ async def list_changes(tx: Tx, project: str, item: str) -> Sequence[Row]:
     )
 
 
+async def list_editors(tx: Tx, project: str, item: str) -> list[str]:
+    """The agents that changed the item, or commented on it."""
+    rows = await tx.all(
+        "select distinct agent from backlog_change where project = $1 and item = $2 and agent <> '' order by agent limit 50",
+        project,
+        item,
+    )
+    return [row["agent"] for row in rows]
+
+
 async def list_dependencies(tx: Tx, projects: Sequence[str], items: Sequence[str]) -> Sequence[Row]:
     """List what these items depend on, and whether each dependency is closed."""
     return await tx.all(_SELECT_NEEDS, list(projects), list(items))

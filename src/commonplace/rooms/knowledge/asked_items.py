@@ -77,7 +77,9 @@ _LISTINGS = (
         _SPECS,
     ),
     (
-        re.compile(r"^who (?:reviews|tests|handles|is responsible|is in charge|is on (?:the|our) team)\b"),
+        re.compile(
+            r"^who(?: is|'s) (?:the|our|a) \w+\W*$|^who (?:reviews|tests|handles|is responsible|is in charge|is on (?:the|our) team)\b"
+        ),
         Listing("", "Agents and their roles: memory_list_agents."),
     ),
     (

@@ -4,6 +4,7 @@ Their authors are told when it happens; their readers are warned (`outdated_cita
 """
 
 from collections import defaultdict
+from typing import NamedTuple
 
 from commonplace import activity
 from commonplace.call import Call
@@ -18,8 +19,15 @@ _HANDOFF_TYPE = "handoff"
 _MAX_CITING = 20
 
 
-async def announce_replacement(call: Call, replaced: str, successor: str) -> list[str]:
-    """Tell the authors of what cites the replaced document and not its successor; return the ids of all of it."""
+class Replacement(NamedTuple):
+    """The ids of what cites a replaced document and not its successor, and the agents that were told to check it."""
+
+    cited_by: list[str]
+    notified: list[str]
+
+
+async def announce_replacement(call: Call, replaced: str, successor: str) -> Replacement:
+    """Tell the authors of what cites the replaced document."""
     citing = [
         item
         for item in await _list_citing_items(call, replaced)
@@ -28,11 +36,12 @@ async def announce_replacement(call: Call, replaced: str, successor: str) -> lis
     ids_by_author: dict[str, list[str]] = defaultdict(list)
     for item in citing:
         ids_by_author[item.details.get("owner") or item.author].append(_name_item(item))
+    notified: list[str] = []
     for author in sorted(ids_by_author.keys() - {call.agent}):
         own = ", ".join(ids_by_author[author])
         text = f"{call.agent} replaced {replaced} with {successor}: check {own} of yours, which cites it."
-        await activity.notify_agents(call.tx, call.project, [author], text, call.now)
-    return sorted(item.id for item in citing)
+        notified += await activity.notify_agents(call.tx, call.project, [author], text, call.now)
+    return Replacement(sorted(item.id for item in citing), notified)
 
 
 def _name_item(item: SearchItem) -> str:

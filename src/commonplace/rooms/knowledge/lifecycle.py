@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.rooms.knowledge import model, store
-from commonplace.rooms.knowledge.citing_documents import announce_replacement
+from commonplace.rooms.knowledge.citing_documents import Replacement, announce_replacement
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
@@ -59,8 +59,8 @@ async def load_superseded(call: Call, doc_id: str) -> Row:
     return row
 
 
-async def supersede_document(call: Call, row: Row, successor: str) -> list[str]:
-    """Retire the document for the other; return the ids of documents that cite it and may be outdated."""
+async def supersede_document(call: Call, row: Row, successor: str) -> Replacement:
+    """Retire the document for the other; return what cites it and may be outdated."""
     await _refuse_cycle(call, [call.project], row["id"], successor)
     await store.delete_archive_marks(call.tx, row)
     await store.update_document_statuses(call.tx, [row], ["superseded"], call.agent, "", call.now, successor)

@@ -220,6 +220,8 @@ class StoreReceipt(Reply):
     """The document that this one replaced, if the call named one."""
     cited_by: list[str] = []
     """Active documents and specs that cite the replaced one, and may be outdated."""
+    notified: list[str] = []
+    """Their authors, who were told."""
     advice: str = ""
 
 
@@ -231,6 +233,8 @@ class StatusChanged(Reply):
     superseded_by: str = ""
     cited_by: list[str] = []
     """Active documents and specs that cite the replaced one, and may be outdated."""
+    notified: list[str] = []
+    """Their authors, who were told."""
     message: str = ""
 
 

@@ -15,7 +15,7 @@ from commonplace.operation import alias, operation
 from commonplace.room import Finder
 from commonplace.rooms.knowledge import history, lifecycle, model, store
 from commonplace.rooms.knowledge.asked_items import format_hint, keep_beside_hint
-from commonplace.rooms.knowledge.citing_documents import announce_replacement
+from commonplace.rooms.knowledge.citing_documents import Replacement, announce_replacement
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
 from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.global_search import render_previews
@@ -332,13 +332,15 @@ async def change_status(
     is_changed = old_status != new_status or bool(successor)
     if is_changed:
         call.emit(DOCUMENT_CHANGED, id=identity, status=new_status)
+    replacement = await announce_replacement(call, identity, successor) if successor else Replacement([], [])
     return model.StatusChanged(
         status="updated",
         doc_id=identity,
         old_status=old_status,
         new_status=new_status,
         superseded_by=successor,
-        cited_by=await announce_replacement(call, identity, successor) if successor else [],
+        cited_by=replacement.cited_by,
+        notified=replacement.notified,
         message="" if is_changed else f"Nothing changed: it was {new_status} already.",
     )
 

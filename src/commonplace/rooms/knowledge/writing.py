@@ -61,7 +61,8 @@ async def write_document(
     draft = clean.draft
     is_locked = must_lock_documents(draft, may_rewrite=force) or call.is_retry
     facts = await _load_facts(call, prepared, is_locked=is_locked)
-    _refuse_known(facts.twin, "" if force else prepared.recalled_id)
+    is_new_text = force or bool(superseded and superseded["id"] == prepared.recalled_id)
+    _refuse_known(facts.twin, "" if is_new_text else prepared.recalled_id)
     comparisons = await _add_late_comparisons(call, prepared, facts.late)
     about = await _list_same_interface(call, draft)
     former = _find_former(draft, force, about, facts.namesake)
@@ -78,14 +79,15 @@ async def write_document(
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
-        replaced = superseded["id"] if superseded else ""
+        replaced = superseded["id"] if superseded and superseded["id"] != document_id else ""
         details = _relate_decision(version, replaced, [each for each in refined if each != replaced])
         await _announce_decision(call, document_id, draft.title, details)
     receipt = _make_receipt(
         clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about), call.now
     )
     if superseded and superseded["id"] != document_id:
-        receipt.cited_by = await lifecycle.supersede_document(call, superseded, document_id)
+        replacement = await lifecycle.supersede_document(call, superseded, document_id)
+        receipt.cited_by, receipt.notified = replacement.cited_by, replacement.notified
         receipt.superseded = superseded["id"]
     if retold:
         receipt.duplicate_warning = _warn_of_retold(document_id, retold[0])

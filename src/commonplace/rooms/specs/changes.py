@@ -35,6 +35,8 @@ _MAX_SMALL_DIFF_CHARACTERS = 300
 _MAX_FIELDS_CHARACTERS = 800
 _MAX_SUMMARY_CHARACTERS = 200
 _MAX_NAMED_LINES = 3
+_MAX_WHOLE_SENTENCES_CHARACTERS = 160
+_SENTENCE_END = re.compile(r"(?<=[.;!?]) +(?=\S)")
 _MAX_LINE_NAME_CHARACTERS = 100
 REWRITTEN = "mostly rewritten: read content"
 _SCHEMA_CHANGED = "json_schema changed"
@@ -131,11 +133,7 @@ def summarize_spec_changes(old: Row, new: Row, fields: FieldChanges | None = Non
     if first := fields.format(_MAX_SUMMARY_CHARACTERS):
         names = _name_new_lines(changes.lines, first)
         return f"{first}; {count}{names}" if changes.lines else first
-    quoted = [
-        f'{what} "{text}"'
-        for what, mark in (("removed", REMOVED), ("added", ADDED))
-        if (text := _quote_line(changes.lines, mark))
-    ]
+    quoted = [f'{what} "{text}"' for what, text in _quote_changes(changes.lines) if text]
     return f"{count}: {', '.join(quoted)}" if quoted else count
 
 
@@ -155,6 +153,20 @@ def _is_named_before(name: str, fields: str) -> bool:
     if not word or re.search(r"\d\.\d+\.\d", name):
         return True
     return bool(re.search(rf"(?<![\w/]){re.escape(word[0])}(?!\w)", fields))
+
+
+def _quote_changes(lines: Sequence[ChangedLine]) -> list[tuple[str, str]]:
+    """The first removed and the first added line; of two that begin alike, what differs."""
+    removed, added = (_quote_line(lines, mark) for mark in (REMOVED, ADDED))
+    if removed and removed == added:
+        old, new = (next(line.text for line in lines if line.mark == mark) for mark in (REMOVED, ADDED))
+        removed, added = (
+            shorten_line(
+                cut_around_difference(one, other, _CONTEXT_CHARACTERS // 2), _MAX_NOTICE_DIFFERENCE_CHARACTERS
+            )
+            for one, other in ((old, new), (new, old))
+        )
+    return [("removed", removed), ("added", added)]
 
 
 def _quote_line(lines: Sequence[ChangedLine], mark: str) -> str:
@@ -181,8 +193,14 @@ def _compare_content(old: Row, new: Row) -> LineChanges:
 
 
 def _list_content_lines(version: Row) -> list[str]:
-    """Blank lines are left out: they say nothing, and two texts would be compared paragraph by paragraph."""
-    return [line for line in version["content"].splitlines() if line.strip()]
+    """Blank lines are left out: they say nothing, and two texts would be compared paragraph by paragraph. A long line is
+    a paragraph, of which a few sentences changed."""
+    return [
+        part
+        for line in version["content"].splitlines()
+        if line.strip()
+        for part in (_SENTENCE_END.split(line) if len(line) > _MAX_WHOLE_SENTENCES_CHARACTERS else [line])
+    ]
 
 
 def _add_schema_changes(text: LineChanges, old: Row, new: Row) -> LineChanges:

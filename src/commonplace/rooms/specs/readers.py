@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from commonplace import activity, named_notices
@@ -32,6 +32,8 @@ async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
         call.deferred_writes.append(lambda tx: named_notices.delete_notices_by_id(tx, session, [spec["id"]]))
     reader = SpecReader(session.project, session.id, session.agent, version["n"], version["version"])
     last_read = await store.load_read_version(call.tx, spec, reader)
+    if last_read and last_read["n"] > reader.n:  # who looks back does not forget what it knows
+        reader = replace(reader, n=last_read["n"], version=last_read["version"])
     if last_read and (last_read["session"], last_read["n"]) == (session.id, reader.n):
         return last_read
     if call.writes:
@@ -159,6 +161,7 @@ async def list_spec_updates(call: Call, start: StartingSession) -> list[dict[str
             "interface": row["name"],
             "version": row["version"],
             "you_read": row["read_version"],
+            **({"breaking": True} if model.is_new_major(row["read_version"], row["version"]) else {}),
             "changes": summarize_spec_changes(_take_read_version(row), row),
             "owner": row["owner"],
             "age": format_age(row["updated_at"], call.now),

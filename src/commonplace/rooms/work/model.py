@@ -100,7 +100,7 @@ class BlockedAgent(Reply):
             agent=wait.agent,
             waiting_for=wait.holders,
             signal="",
-            reason=f"lock on {wait.path}" if wait.holders else f"{wait.path} is reserved for it",
+            reason=f"lock on {wait.path}",
             title=wait.reason,
             since=iso(wait.since),
         )
@@ -282,9 +282,20 @@ def _explain_end(agent: str, wait: Mapping[str, str], targets: Sequence[Row]) ->
     return f"{listed[:1].upper()}{listed[1:]} ends the wait."
 
 
+def explain_closed(targets: Sequence[Row]) -> str:
+    """Which of these nobody need wait for."""
+    texts = {
+        "spec": "{name} {state} is published: read it with memory_get_spec.",
+        "item": "{name} is already {state}.",
+    }
+    return " ".join(
+        texts[row["kind"]].format(name=row["name"], state=row["state"]) for row in targets if row["closed"]
+    )
+
+
 def explain_wait(agent: str, wait: Mapping[str, str], targets: Sequence[Row], away: Collection[str]) -> str:
     """Tell the waiter what is done already or its own, who is away, or that nothing has this name."""
-    closed = [f"{row['name']} is already {row['state']}." for row in targets if row["closed"]]
+    closed = [text] if (text := explain_closed(targets)) else []
     own = sorted({row["name"] for row in targets if row["agent"] == agent and not row["closed"]})
     if own:
         closed.append(f"{', '.join(own)}: your own, so nobody else was told.")

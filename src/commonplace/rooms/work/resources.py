@@ -1,10 +1,12 @@
 """The resources work://{project} and signals://{project}."""
 
+from collections.abc import Sequence
+
 from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
-from commonplace.rooms.locks.waiting_agents import list_waiting_agents
+from commonplace.rooms.locks.waiting_agents import WaitingAgent, list_waiting_agents
 from commonplace.rooms.work import store
 from commonplace.rooms.work.active_work import ActiveWork, WorkItem, group_active_agents
 from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, WorkSignal
@@ -35,12 +37,21 @@ async def list_active_work(
         ),
         blocked_agents=[
             *(BlockedAgent.from_row(row) for row in blocked),
-            *(BlockedAgent.from_lock_wait(wait) for wait in waiting if agent in (None, wait.agent)),
+            *(
+                BlockedAgent.from_lock_wait(wait)
+                for wait in waiting
+                if wait.holders and agent in (None, wait.agent) and not _is_reported(wait, blocked)
+            ),
         ][:limit],
         recent_signals=[WorkSignal.from_row(row) for row in signals],
         recent_work_items=[WorkItem.from_row(row, call.now) for row in items],
         overlap_window_hours=OVERLAP_HOURS,
     )
+
+
+def _is_reported(wait: WaitingAgent, blocked: Sequence[Row]) -> bool:
+    """Did the agent say itself that it is blocked on this file?"""
+    return any(row["agent"] == wait.agent and wait.path in row["blocked_reason"] for row in blocked)
 
 
 def _with_own_activity(call: Call, row: Row) -> Row:

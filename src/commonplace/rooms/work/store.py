@@ -217,13 +217,16 @@ async def insert_signals(tx: Tx, session: AgentSession, names: Sequence[str], de
 
 
 async def find_awaited(tx: Tx, project: str, names: Sequence[str], sender: str) -> Sequence[Row]:
-    """Find the agents, backlog items, specs and own messages of these names, and whom each one depends on."""
+    """Find the agents, backlog items, specs and own messages of these names, and whom each one depends on. A spec that the
+    sender has not read is there: nobody need wait for it."""
     return await tx.all(
         "select 'agent' as kind, name, name as agent, '' as state, 0 as closed from agent"
         " where project = $1 and name = any($2)"
         " union all select 'item', id, case when assigned_to = '' then created_by else assigned_to end, status, closed"
         " from backlog where project = $1 and id = any($2)"
-        " union all select 'spec', name, owner, version, 0 from spec where project = $1 and name = any($2)"
+        " union all select 'spec', name, owner, version, case when $3 <> '' and owner <> $3 and not exists"
+        "  (select 1 from spec_reader where spec_reader.project = $1 and spec_reader.name = spec.name"
+        "   and spec_reader.agent = $3) then 1 else 0 end from spec where project = $1 and name = any($2)"
         " union all select 'message', message.id, delivery.agent, '', 0 from message"
         " join delivery on delivery.project = message.project and delivery.message = message.id"
         " where message.project = $1 and message.id = any($2) and message.sender = $3 order by 1, 2, 3 limit 50",

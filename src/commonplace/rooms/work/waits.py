@@ -24,6 +24,8 @@ _SENT_BEFORE = (
     " is sent again."
 )
 
+_GOES_ON = "So this work is in progress, not blocked."
+
 
 async def announce_wait(
     call: Call, work_id: str, wait: Mapping[str, str], *, signal_was_sent: bool
@@ -36,6 +38,9 @@ async def announce_wait(
     if not names:
         return WaitAnnouncement()
     open_targets = [row for row in targets if not row["closed"]]
+    if targets and not open_targets and not wait["waiting_for"]:
+        await store.unblock_work(call.tx, call.own_session.project, [work_id], call.now)
+        return WaitAnnouncement(message=f"{model.explain_closed(targets)} {_GOES_ON}")
     if not targets and wait["waiting_for"]:
         project, own = call.own_session.project, call.own_session.id
         everybody = await activity.list_live_sessions(call.tx, project, call.now, but=own)
