@@ -364,3 +364,24 @@ async def test_a_lock_names_the_last_holder_also_if_its_lock_ran_out(team: Team)
     team.clock.advance(seconds=60 + TAKEOVER_DELAY // 1_000_000 + 1)
     (changed,) = (await iris.lock_files(files=[FILE]))["changed"]
     assert changed["last_locked_by"] == "finn"
+
+
+async def test_a_lock_names_who_had_the_file_locked_since_the_agent_had_it(team: Team):
+    abel, dina = await team.agent("abel"), await team.agent("dina")
+    for agent in (abel, dina):
+        assert "changed" not in await agent.lock_files(files=[FILE])
+        await agent.unlock_files()
+        team.clock.advance(seconds=5)
+    assert (await abel.lock_files(files=[FILE]))["changed"] == [
+        {"file": FILE, "age": "just now", "last_locked_by": "dina"}
+    ]
+
+
+async def test_a_change_that_is_reported_late_is_not_new_to_who_had_the_file_locked_since(team: Team):
+    abel, dina = await team.agent("abel"), await team.agent("dina")
+    for agent in (abel, dina):
+        await agent.lock_files(files=[FILE])
+        await agent.unlock_files()
+        team.clock.advance(seconds=5)
+    await abel.end_session(summary="done", files_modified=[FILE])
+    assert "changed" not in await dina.lock_files(files=[FILE])

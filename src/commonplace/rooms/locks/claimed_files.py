@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
+
+from msgspec import structs
 
 from commonplace import errors
 from commonplace.call import Call
@@ -12,9 +15,10 @@ from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.lease import LockRequest
 from commonplace.rooms.locks.model import ChangedFile, ClaimedFile
+from commonplace.store.database import Work
+from commonplace.store.shared_reads import run_together
 
 _MAX_LOCK_EVENTS = 100
-# A lock that was released after a change may have been granted before it.
 _LOCK_WINDOW = HOUR
 
 
@@ -31,37 +35,60 @@ async def list_claimed_files(
 
 
 async def list_changed_files(call: Call, files: Sequence[str]) -> list[ChangedFile]:
-    """List those of the files that another agent changed since the caller last did.
+    """List those of the files that another agent changed, or had locked, since the caller last had them.
 
-    Not every change is reported: an agent that had the file locked after the reported change is named instead.
+    Not every change is reported, and some are reported late: who had the file locked last decides, where that is known.
     """
-    changes = [
-        change for list_changes in call.catalogue.file_changes for change in await list_changes(call, files)
-    ]
-    if not changes:
-        return []
-    since = min(change.at for change in changes) - _LOCK_WINDOW
     kinds = (FILES_LOCKED.name, FILES_RELEASED.name)
-    found = await list_newest_events(call.tx, call.project, kinds, since, _MAX_LOCK_EVENTS)
-    return [_name_last_editor(call, change, found) for change in changes]
+    works: list[Work[Any]] = [
+        *(
+            lambda tx, list_changes=list_changes: list_changes(structs.replace(call, tx=tx), files)
+            for list_changes in call.catalogue.file_changes
+        ),
+        lambda tx: list_newest_events(tx, call.project, kinds, call.now - _LOCK_WINDOW, _MAX_LOCK_EVENTS),
+    ]
+    *changes, newest_first = await run_together(call.tx, works)
+    change_by_file = {change.file: change for found in reversed(changes) for change in reversed(found)}
+    named = (_name_last_editor(call, file, change_by_file.get(file), newest_first) for file in files)
+    return [changed for changed in named if changed]
 
 
-def _name_last_editor(call: Call, change: FileChange, newest_first: Sequence[Event]) -> ChangedFile:
-    locks = [event for event in newest_first if _names_file(event, change.file)]
-    for event in locks:
-        agent = event.body.get("agent", event.actor)
-        if event.at <= change.at or agent == change.agent:
-            break
-        # A lock without a release has lapsed, or is on other lines.
-        if agent != call.agent and not _was_shared(locks, agent):
-            age = format_age(event.at, call.now)
-            return ChangedFile(file=change.file, last_locked_by=agent, age=age)
-    return ChangedFile(file=change.file, changed_by=change.agent, age=format_age(change.at, call.now))
+def _name_last_editor(
+    call: Call, file: str, change: FileChange | None, newest_first: Sequence[Event]
+) -> ChangedFile | None:
+    locks = [event for event in newest_first if _names_file(event, file)]
+    own = next((event for event in locks if _name_holder(event) == call.agent), None)
+    if own is None and change is None:
+        return None
+    since = own.n if own else 0
+    held = [
+        event
+        for event in locks
+        if event.n > since
+        and _name_holder(event) != call.agent
+        and not _was_shared(locks, _name_holder(event))
+    ]
+    if held and (change is None or (held[0].at > change.at and _name_holder(held[0]) != change.agent)):
+        return ChangedFile(
+            file=file, last_locked_by=_name_holder(held[0]), age=format_age(held[0].at, call.now)
+        )
+    if change is None or (own and not held and _is_reported_late(change, own, locks)):
+        return None
+    return ChangedFile(file=file, changed_by=change.agent, age=format_age(change.at, call.now))
+
+
+def _is_reported_late(change: FileChange, own: Event, locks: Sequence[Event]) -> bool:
+    """Had its author the file locked before the caller, and not since? Then the caller has seen the change."""
+    return change.at <= own.at or any(_name_holder(event) == change.agent for event in locks)
+
+
+def _name_holder(event: Event) -> str:
+    return str(event.body.get("agent", event.actor))
 
 
 def _was_shared(locks: Sequence[Event], agent: str) -> bool:
     """Was the last lock of this agent one for readers?"""
-    modes = (lock.body.get("mode") for lock in locks if lock.body.get("agent", lock.actor) == agent)
+    modes = (lock.body.get("mode") for lock in locks if _name_holder(lock) == agent)
     return next((mode for mode in modes if mode), "") == "shared"
 
 

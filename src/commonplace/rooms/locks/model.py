@@ -123,7 +123,7 @@ class ChangedFile(Reply):
     changed_by: str = ""
     """Who reported the last change."""
     last_locked_by: str = ""
-    """Who had it locked after the last change that was reported, and released it: it may have changed again."""
+    """Who had it locked since then, and reported nothing: it may have changed."""
 
 
 class LockFilesReply(Reply):

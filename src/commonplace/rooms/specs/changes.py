@@ -36,7 +36,7 @@ _MAX_FIELDS_CHARACTERS = 800
 _MAX_SUMMARY_CHARACTERS = 200
 _MAX_NAMED_LINES = 3
 _MAX_WHOLE_SENTENCES_CHARACTERS = 160
-_SENTENCE_END = re.compile(r"(?<=[.;!?]) +(?=\S)")
+_SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=\S)")
 _MAX_LINE_NAME_CHARACTERS = 100
 REWRITTEN = "mostly rewritten: read content"
 _SCHEMA_CHANGED = "json_schema changed"
