@@ -15,8 +15,7 @@ from commonplace import config, errors, zstd
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.archives.mask_stored import mask_stored_sessions
-from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.contributes import mask_stored_sessions, restudy_sessions
 from commonplace.store.database import Database, Tx
 from commonplace.transcripts.archive import upload
 from commonplace.transcripts.archive.frames import FRAME_BYTES

@@ -18,7 +18,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.contributes import restudy_sessions
 from commonplace.server import delete_old_rows
 from commonplace.store.database import Database
 from commonplace.transcripts.archive.frames import FRAME_BYTES

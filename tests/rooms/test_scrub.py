@@ -10,7 +10,7 @@ from transcript_script import TranscriptScript
 
 from commonplace import access, errors
 from commonplace.rooms.admin.audit_sealing import LATE_COMMIT_MICROSECONDS, AuditSealer
-from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.contributes import restudy_sessions
 from team import Team
 
 SECRET = "quokka-lagoon-7Zk2pWvQ91x"

@@ -12,7 +12,7 @@ import pytest
 from sync_client import SyncClient, register_sync_client, search_places
 
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.contributes import restudy_sessions
 from commonplace.store.database import Tx
 from commonplace.transcripts.archive.study import STUDY_VERSION
 from commonplace.transcripts.boot_echo import ECHO_TEXT

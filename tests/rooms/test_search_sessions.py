@@ -9,7 +9,7 @@ from transcript_script import TranscriptScript, script_with_fixed_error, script_
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.contributes import restudy_sessions
 from commonplace.store.database import Tx
 from commonplace.transcripts.archive import line_scan
 from commonplace.transcripts.archive.study import STUDY_VERSION

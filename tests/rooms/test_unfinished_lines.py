@@ -8,7 +8,7 @@ from sync_client import SyncClient, register_sync_client, search_places
 from transcript_script import TranscriptScript
 
 from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.restudy import restudy_sessions
+from commonplace.rooms.archives.contributes import restudy_sessions
 from commonplace.transcripts.archive.study import STUDY_VERSION
 from team import Team
 

@@ -12,7 +12,7 @@ from commonplace.backup.container import read_members
 from commonplace.backup.contents import damaged_backup, parse_body_address, parse_table_name
 from commonplace.backup.dump import FRAME_TABLE
 from commonplace.backup.inspection import InspectedBackup
-from commonplace.rooms.archives.hashed_rows import HASHED_FRAMES
+from commonplace.rooms.archives.store import HASHED_FRAMES
 from commonplace.search.stored_entries import EntryNumbers, finish_index, insert_stored_entries
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import apply_migration_files, newest_schema

@@ -1,10 +1,9 @@
 """Arguments and replies about archived sessions."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from commonplace import errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.transcripts.archive.frames import MAX_PART_BYTES, MAX_SESSION_BYTES, ArchivedSession
@@ -23,6 +22,7 @@ ToolName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 LineLimit = Annotated[int, Field(ge=1, le=1000)]
 LineNumber = Annotated[int, Field(ge=0, le=MAX_SESSION_BYTES)]
 MaxTokens = Annotated[int, Field(ge=100, le=25_000)]
+TranscriptLimit = Annotated[int, Field(ge=1, le=200)]
 MatchesOfSession = Annotated[int, Field(ge=1, le=100)]
 UploadStatus = Literal["stored", "extended", "duplicate"]
 
@@ -86,8 +86,61 @@ class ArchivedSessions(Reply):
     total: int
 
 
-def session_not_found(workspace: str, session: str) -> errors.NotFound:
-    return errors.NotFound(
-        f"There is no session '{session}' in '{workspace}'.",
-        hint="Call list_sessions with this workspace_id to see its sessions.",
-    )
+class ListedTranscript(Reply):
+    project: str
+    workspace_id: str
+    session_id: str
+    title: str
+    tool: str
+    started_at: str
+    ended_at: str
+    lines: int
+    bytes: int
+
+
+class TranscriptPage(Reply):
+    count: int
+    transcripts: list[ListedTranscript]
+
+
+class TranscriptError(Reply):
+    line: int
+    text: str
+    times: int
+    command: str = ""
+    followed: list[Any] = []
+    fixed_line: int = 0
+
+
+class TranscriptErrors(Reply):
+    count: int
+    errors: list[TranscriptError]
+
+
+class UsedTokens(Reply):
+    """Of today (UTC). `cached_tokens` were read from the model's cache; `cost` is in dollars, 0 if no program wrote it down."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float = 0.0
+
+
+class AgentTokenUse(UsedTokens):
+    """`context_tokens` is the size of the last prompt, `context_window` what the model takes, where it is known."""
+
+    project: str = ""
+    agent: str = ""
+    session: str = ""
+    tool: str = ""
+    model: str = ""
+    context_tokens: int = 0
+    context_window: int = 0
+
+
+class TokenUsePage(Reply):
+    """`total` is over all transcripts of today; `agents` are those whose transcript shows which session it is of."""
+
+    total: UsedTokens
+    transcripts: int
+    agents: list[AgentTokenUse]

@@ -1,21 +1,27 @@
-"""Upload, read and search archived sessions.
-
-What takes long happens outside of the transaction: `upload.py` and `session_search.py` prepare before it, pages and byte
+"""Operations of this room. Slow work is outside of the transaction: `upload.py` and `session_search.py` prepare before it, pages and byte
 spans are read after it.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
+
+import msgspec
 
 from commonplace import errors
+from commonplace.access import ALL_PROJECTS
+from commonplace.activity import shorten_session
 from commonplace.arguments import TimeArgument
 from commonplace.call import Call
+from commonplace.clock import DAY, iso
 from commonplace.masking import MASKING_VERSION
 from commonplace.operation import ALL_ARGUMENTS, operation
-from commonplace.rooms.archives import lookup, model, session_search, store, study_store
-from commonplace.rooms.archives.events import SESSION_ARCHIVED
-from commonplace.rooms.archives.handoff_notes import add_transcript_notes
-from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
+from commonplace.project import list_all_project_names
+from commonplace.rooms.archives import model, session_search, store, study_store
+from commonplace.rooms.archives.contributes import SESSION_ARCHIVED
+from commonplace.rooms.archives.upload import PreparedUpload, add_transcript_notes, prepare_upload
+from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import (
     Limit,
@@ -26,11 +32,14 @@ from commonplace.rooms.workspaces.model import (
     WorkspaceId,
     WriteToken,
 )
+from commonplace.store.database import Row
 from commonplace.transcripts.archive import pages
 from commonplace.transcripts.archive.frames import FRAME_BYTES, FRAMES_PER_READ, ArchivedSession
 from commonplace.transcripts.archive.line_scan import SessionMatches
 from commonplace.transcripts.archive.pages import ByteSpan, PageRequest, PageView, read_span
+from commonplace.transcripts.archive.study import decode_progress
 from commonplace.transcripts.archive.upload import MAX_LINE_BYTES, ContentEncoding, ScreenedPart, wrong_offset
+from commonplace.transcripts.state import TokenCounts, TokenUse
 
 _FRAMES_OF_LINE = MAX_LINE_BYTES // FRAME_BYTES + 1
 
@@ -189,7 +198,7 @@ async def read_session(
     max_tokens: model.MaxTokens = 8000,
 ) -> PageRequest:
     """Read (view, replay) transcript of an old, past session: messages, tool calls, raw lines."""
-    archive = await lookup.find_session(call, workspace_id, session_id)
+    archive = await store.load_session(call, workspace_id, session_id)
     max_bytes = max_tokens * model.BYTES_PER_TOKEN
     frame_count = pages.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
     study_state = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
@@ -233,8 +242,8 @@ async def search_sessions(
     said, errors, fixes."""
     if isinstance(call.prepared, SessionMatches):
         return call.prepared
-    session_query = await session_search.build_query(
-        call, query, workspace_id, since, until, limit, per_session
+    session_query = await session_search.plan_query(
+        call.tx, call.caller, query, workspace_id, since, until, limit, per_session
     )
     return await session_search.search_by_meaning(call, session_query)
 
@@ -244,7 +253,9 @@ async def get_stored_session(
     call: Call, workspace_id: WorkspaceId, session_id: model.ArchivedSessionId
 ) -> model.StoredSession:
     """How much of a session is stored."""
-    return model.StoredSession.from_archive(await lookup.load_session_exactly(call, workspace_id, session_id))
+    return model.StoredSession.from_archive(
+        await store.load_session(call, workspace_id, session_id, exactly=True)
+    )
 
 
 @operation("read_session", role="any", session="own", after_commit=read_span)
@@ -256,7 +267,7 @@ async def read_bytes(
     end: model.ByteOffset,
 ) -> ByteSpan:
     """The bytes from `first` up to `end`, or fewer: at most as many as one read returns."""
-    archive = await lookup.load_session_exactly(call, workspace_id, session_id)
+    archive = await store.load_session(call, workspace_id, session_id, exactly=True)
     if not first < end <= archive.bytes:
         raise errors.Invalid(
             f"The session has bytes 0 to {archive.bytes}.",
@@ -276,3 +287,122 @@ async def read_bytes(
         call.tx, archive, max(0, first - MAX_LINE_BYTES), 2 * _FRAMES_OF_LINE + count
     )
     return ByteSpan(first, end, call.settings.archives, frames, is_masked=False)
+
+
+_MAX_ERRORS = 100
+
+
+@operation("memory_list_transcripts", role="readonly", session="optional", example={"project": "shop"})
+async def list_transcripts(
+    call: Call,
+    project: ProjectOrAll | None = None,
+    workspace_id: WorkspaceId | None = None,
+    since: TimeArgument | None = None,
+    until: TimeArgument | None = None,
+    limit: model.TranscriptLimit = 50,
+) -> model.TranscriptPage:
+    """List archived sessions of one project, or of all that the caller may see, the latest first."""
+    projects = await list_projects_of_archives(call, project)
+    latest = store.LATEST_TIME if until is None else until
+    archives = await store.list_archives(call.tx, projects, workspace_id, since or 0, latest, limit)
+    return model.TranscriptPage(
+        count=len(archives),
+        transcripts=[
+            model.ListedTranscript(
+                project=archive.project,
+                workspace_id=archive.workspace,
+                session_id=archive.session,
+                title=archive.title,
+                tool=archive.tool,
+                started_at=iso(archive.started_at),
+                ended_at=iso(archive.ended_at),
+                lines=archive.total_lines,
+                bytes=archive.bytes,
+            )
+            for archive in archives
+        ],
+    )
+
+
+@operation(
+    "memory_list_transcript_errors",
+    role="readonly",
+    session="own",
+    example={"workspace_id": "laptop-claude-shop", "session_id": "6f1c2d3e-0000-4000-8000-000000000001"},
+)
+async def list_transcript_errors(
+    call: Call, workspace_id: WorkspaceId, session_id: model.ArchivedSessionId
+) -> model.TranscriptErrors:
+    """List the errors of a transcript, by line, and what overcame each."""
+    archive = await store.load_session(call, workspace_id, session_id)
+    rows = await study_store.list_errors_of_session(call.tx, archive, _MAX_ERRORS)
+    return model.TranscriptErrors(
+        count=len(rows),
+        errors=[
+            model.TranscriptError(
+                line=row["line"],
+                text=row["text"],
+                times=row["times"],
+                command=row["command"],
+                followed=msgspec.json.decode(row["followed"]),
+                fixed_line=row["fixed_line"],
+            )
+            for row in rows
+        ],
+    )
+
+
+async def list_projects_of_archives(call: Call, project: object) -> list[str]:
+    """The named project, or every one whose archives the caller may read."""
+    if isinstance(project, str):
+        return [call.project]
+    everywhere = ALL_PROJECTS in call.caller.projects
+    return await list_all_project_names(call.tx) if everywhere else sorted(call.caller.projects)
+
+
+_MAX_TRANSCRIPTS = 300
+_MILLION = 1_000_000
+
+
+@operation("memory_list_token_use", role="readonly", session="optional", example={"project": "shop"})
+async def list_token_use(call: Call, project: ProjectOrAll | None = None) -> model.TokenUsePage:
+    """What agents used today: tokens, cost where their program writes it down, and how full their context is."""
+    today = call.now // DAY
+    projects = await list_projects_of_archives(call, project)
+    rows = await study_store.list_studies_since(call.tx, projects, today * DAY, _MAX_TRANSCRIPTS)
+    uses = [(row, decode_progress(bytes(row["state"])).token_use) for row in rows]
+    counts = [use.by_day.get(today, TokenCounts()) for _, use in uses]
+    by_session: dict[tuple[str, str], list[tuple[Row, TokenUse]]] = defaultdict(list)
+    for row, use in uses:
+        if row["agent"]:
+            by_session[row["project"], row["agent_session"]].append((row, use))
+    return model.TokenUsePage(
+        total=model.UsedTokens(**_format_counts(counts)),
+        transcripts=len(rows),
+        agents=[_build_agent(found, today) for found in by_session.values()],
+    )
+
+
+def _build_agent(found: list[tuple[Row, TokenUse]], today: int) -> model.AgentTokenUse:
+    """A session may have several transcripts; the newest is the first, and tells of the context."""
+    row, latest = found[0]
+    return model.AgentTokenUse(
+        **_format_counts(use.by_day.get(today, TokenCounts()) for _, use in found),
+        project=row["project"],
+        agent=row["agent"],
+        session=shorten_session(row["agent_session"]),
+        tool=row["tool"],
+        model=latest.model,
+        context_tokens=latest.context_tokens,
+        context_window=latest.context_window,
+    )
+
+
+def _format_counts(counts: Iterable[TokenCounts]) -> dict[str, Any]:
+    total = sum(counts, TokenCounts())
+    counted = {
+        "input_tokens": total.input,
+        "output_tokens": total.output,
+        "cached_tokens": total.cached,
+    }
+    return counted | ({"cost": round(total.cost / _MILLION, 4)} if total.cost else {})

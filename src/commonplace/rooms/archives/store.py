@@ -7,15 +7,36 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, fields, replace
 from functools import partial
 
-from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES, HASHED_FRAMES
+from commonplace import errors
+from commonplace.call import Call
+from commonplace.rooms.archives import model
+from commonplace.rooms.workspaces import store as workspaces
 from commonplace.store.database import Database, Row, Tx, Value
 from commonplace.store.ids import MIN_PREFIX_CHARACTERS, pick_id_by_prefix
-from commonplace.store.row_hashes import ROW_HASH, set_hash_if_unchanged
+from commonplace.store.row_hashes import ROW_HASH, HashedTable, set_hash_if_unchanged
 from commonplace.transcripts.archive.frames import ArchivedSession, FramePosition, SessionBytes, StoredFrame
+
+_HASHED_OF_ARCHIVE = (
+    "project, workspace, session, tool, title, bytes, lines, line_start, compressed_bytes, sha256, started_at, ended_at,"
+    " created_at, updated_at, masking_version, masked_lines"
+)
+_HASHED_OF_FRAME = "project, workspace, session, first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
+
+HASHED_ARCHIVES = HashedTable("archive", ("workspace", "session"), tuple(_HASHED_OF_ARCHIVE.split(", ")))
+HASHED_FRAMES = HashedTable(
+    "archive_frame",
+    ("workspace", "session", "first_byte"),
+    tuple(_HASHED_OF_FRAME.split(", ")),
+    number_keys=("first_byte",),
+    batch_rows=8,
+)
+
 
 _COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
 _FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
+LATEST_TIME = 2**62
 _MAX_CANDIDATES = 5
+_DEFAULT_LIMIT = 20
 _WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
 
 
@@ -40,24 +61,44 @@ async def find_session_id(tx: Tx, project: str, workspace: str, prefix: str) -> 
     return pick_id_by_prefix(prefix, [row["session"] for row in rows])
 
 
+async def load_session(
+    call: Call, workspace_id: str, session_id: str, *, exactly: bool = False
+) -> ArchivedSession:
+    """A session by its id or a unique prefix of it, if the caller may read its project, to which the call is assigned.
+
+    `exactly`: a program that continues an upload must not get another session.
+    """
+    workspace = await workspaces.load_workspace(call.tx, workspace_id, call.caller)
+    key = workspace.project, workspace.id
+    call.project = workspace.project
+    archive = await find_archive(call.tx, *key, session_id)
+    if archive is None and not exactly and (full_id := await find_session_id(call.tx, *key, session_id)):
+        archive = await find_archive(call.tx, *key, full_id)
+    if archive is None:
+        raise errors.NotFound(
+            f"There is no session '{session_id}' in '{workspace.id}'.",
+            hint="Call list_sessions with this workspace_id to see its sessions.",
+        )
+    return archive
+
+
 async def list_archives_of_workspace(
-    tx: Tx, project: str, workspace: str, since: int, until: int, limit: int, offset: int
-) -> tuple[int, list[ArchivedSession]]:
-    """The total count and one page of the sessions that were active in that time, latest first."""
+    call: Call, workspace_id: str, since: int | None, until: int | None, limit: int | None, offset: int
+) -> model.ArchivedSessions:
+    """The sessions of a workspace that were active in that time, latest first; the call is assigned to its project."""
+    workspace = await workspaces.load_workspace(call.tx, workspace_id, call.caller)
+    call.project = workspace.project
     during = "project = $1 and workspace = $2 and ended_at >= $3 and started_at <= $4"
-    count = await tx.one(
-        f"select count(*) as n from archive where {during}", project, workspace, since, until
-    )
-    rows = await tx.all(
+    values = (workspace.project, workspace.id, since or 0, LATEST_TIME if until is None else until)
+    count = await call.tx.one(f"select count(*) as n from archive where {during}", *values)
+    rows = await call.tx.all(
         f"select {_COLUMNS} from archive where {during} order by ended_at desc, session limit $5 offset $6",
-        project,
-        workspace,
-        since,
-        until,
-        limit,
+        *values,
+        limit or _DEFAULT_LIMIT,
         offset,
     )
-    return (int(count["n"]) if count else 0), [ArchivedSession(**row) for row in rows]
+    sessions = [model.ListedSession.from_archive(ArchivedSession(**row)) for row in rows]
+    return model.ArchivedSessions(total=int(count["n"]) if count else 0, sessions=sessions)
 
 
 async def list_archives(

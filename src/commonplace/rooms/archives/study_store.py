@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import msgspec
 
 from commonplace.rooms.archives import store
-from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES
+from commonplace.rooms.archives.store import HASHED_ARCHIVES
 from commonplace.rooms.sessions import store as sessions
 from commonplace.search import index
 from commonplace.shortening import shorten_text

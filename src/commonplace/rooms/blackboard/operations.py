@@ -8,7 +8,7 @@ from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import operation
 from commonplace.project import ensure_project
-from commonplace.rooms.archives import lookup
+from commonplace.rooms.archives import store as archives
 from commonplace.rooms.archives.model import ArchivedSessions
 from commonplace.rooms.blackboard import model, readers, store
 from commonplace.rooms.blackboard.conclusions import index_conclusion
@@ -91,7 +91,7 @@ async def list_sessions(
 ) -> model.BlackboardListing | ArchivedSessions:
     """List open blackboards (discussions); with workspace_id, archived session transcripts of a machine."""
     if workspace_id is not None:
-        return await lookup.list_archived_sessions(call, workspace_id, since, until, limit, offset)
+        return await archives.list_archives_of_workspace(call, workspace_id, since, until, limit, offset)
     # A key that may only upload sees archives but no blackboards.
     if not call.caller.has_role("readonly"):
         return model.BlackboardListing(total=0, sessions=[])
