@@ -15,7 +15,7 @@ from commonplace import config, errors, zstd
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.archives.contributes import mask_stored_sessions, restudy_sessions
+from commonplace.rooms.archives.contributes import renew_sessions
 from commonplace.store.database import Database, Tx
 from commonplace.transcripts.archive import upload
 from commonplace.transcripts.archive.frames import FRAME_BYTES
@@ -217,8 +217,8 @@ async def test_sessions_that_were_stored_before_are_masked_in_the_background(tea
         await tx.run("update session_study set parser = $1 where project = $2", STUDY_VERSION - 1, "shop")
 
     await team.database.write(pretend_older)
-    await mask_stored_sessions(sync.calls)
-    await restudy_sessions(sync.calls)
+    await renew_sessions(sync.calls)
+    await renew_sessions(sync.calls)
     assert list_leaks(await everything_stored(team.database)) == []
     assert (await sync.upload("s-1", sent))["status"] == "duplicate"
     more = TranscriptScript().user("and on").content

@@ -17,8 +17,8 @@ from commonplace import config, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.contributes import restudy_sessions
+from commonplace.rooms.archives import store
+from commonplace.rooms.archives.contributes import renew_sessions
 from commonplace.server import delete_old_rows
 from commonplace.store.database import Database
 from commonplace.transcripts.archive.frames import FRAME_BYTES
@@ -159,13 +159,13 @@ async def test_read_session_of_missing_bytes_tells_which(laptop: SyncClient, pla
 async def test_sessions_are_read_again_though_one_of_them_is_damaged(
     team: Team, laptop: SyncClient, place: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
+    monkeypatch.setattr(store, "STUDY_VERSION", STUDY_VERSION - 1)
     for name in ("a", "b", "c"):
         await laptop.upload(name, b'{"role":"user","content":"Where is the axolotl?"}\n')
     await laptop.upload("b", b"x" * FRAME_BYTES, offset=50)
     monkeypatch.undo()
     damage_bodies(place)
-    await restudy_sessions(team.calls)
+    await renew_sessions(team.calls)
     answer = await laptop.search_sessions(query="axolotl")
     assert sorted(each["session_id"] for each in answer["matches"]) == ["a", "c"]
 

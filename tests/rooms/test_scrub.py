@@ -10,7 +10,7 @@ from transcript_script import TranscriptScript
 
 from commonplace import access, errors
 from commonplace.rooms.admin.audit_sealing import LATE_COMMIT_MICROSECONDS, AuditSealer
-from commonplace.rooms.archives.contributes import restudy_sessions
+from commonplace.rooms.archives.contributes import renew_sessions
 from team import Team
 
 SECRET = "quokka-lagoon-7Zk2pWvQ91x"
@@ -79,7 +79,7 @@ async def test_scrub_blanks_archives_and_keeps_their_offsets(team: Team, operato
     await laptop.upload("s1", content)
     done = await operator.call("memory_scrub", name="shop", secret=SECRET, dry_run=False)
     assert done["found"]["archive_frame"] == 1
-    await restudy_sessions(team.calls)
+    await renew_sessions(team.calls)
     assert SECRET not in await everything_stored(team.database)
     raw = await laptop.read_all_bytes("s1")
     assert raw == content.replace(SECRET.encode(), b"*" * len(SECRET))

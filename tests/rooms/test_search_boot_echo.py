@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sync_client import SyncClient, register_sync_client, search_places
 
-from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.contributes import restudy_sessions
+from commonplace.rooms.archives import store
+from commonplace.rooms.archives.contributes import renew_sessions
 from commonplace.store.database import Tx
 from commonplace.transcripts.archive.study import STUDY_VERSION
 from commonplace.transcripts.boot_echo import ECHO_TEXT
@@ -108,10 +108,10 @@ async def test_sessions_that_an_older_parser_indexed_are_indexed_again(sync: Syn
 
     async def pretend_older(tx: Tx) -> None:
         await tx.run("update session_study set parser = $1 where project = $2", STUDY_VERSION - 1, "shop")
-        key = await study_store.find_session_to_study(tx, STUDY_VERSION)
+        key = await store.find_session_to_study(tx, STUDY_VERSION)
         assert key is not None
 
     await team.database.write(pretend_older)
-    await restudy_sessions(team.calls)
+    await renew_sessions(team.calls)
     assert await search_places(sync, WORD) == []
     assert await search_places(sync, "cart empty") != []

@@ -8,8 +8,8 @@ from transcript_script import TranscriptScript, script_with_fixed_error, script_
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.contributes import restudy_sessions
+from commonplace.rooms.archives import store
+from commonplace.rooms.archives.contributes import renew_sessions
 from commonplace.store.database import Tx
 from commonplace.transcripts.archive import line_scan
 from commonplace.transcripts.archive.study import STUDY_VERSION
@@ -362,7 +362,7 @@ async def test_list_sessions_shows_the_title_and_times_of_the_transcript(sync: S
 async def test_sessions_of_an_older_parser_are_read_again(
     team: Team, sync: SyncClient, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
+    monkeypatch.setattr(store, "STUDY_VERSION", STUDY_VERSION - 1)
     await upload_script(sync, "fixed", script_with_fixed_error())
     await upload_script(sync, "cart", CART)
     monkeypatch.undo()
@@ -370,14 +370,14 @@ async def test_sessions_of_an_older_parser_are_read_again(
     assert "summary" not in page
     await sync.upload("cart", MENU.content, offset=len(CART.content))
     assert await search_places(sync, "menu accessible") == []
-    await restudy_sessions(team.calls)
+    await renew_sessions(team.calls)
     assert await search_places(sync, "menu accessible") == [("cart", 2, "user")]
     assert await search_places(sync, "ModuleNotFoundError: No module named 'yaml'", limit=1) == [
         ("fixed", 2, "error")
     ]
     page = await sync.read_session(workspace_id=sync.workspace["workspace_id"], session_id="cart")
     assert page["summary"]["user_messages"] == 2
-    assert await team.database.read(lambda tx: study_store.find_session_to_study(tx, STUDY_VERSION)) is None
+    assert await team.database.read(lambda tx: store.find_session_to_study(tx, STUDY_VERSION)) is None
 
 
 async def test_search_sessions_forgets_the_least_telling_errors_of_a_session(team: Team, sync: SyncClient):
@@ -414,7 +414,7 @@ async def test_study_forgets_what_it_read_before(team: Team, sync: SyncClient):
     await team.database.write(
         lambda tx: tx.run("update session_study set behind = 1 where project = $1", "shop")
     )
-    await restudy_sessions(team.calls)
+    await renew_sessions(team.calls)
     assert await team.database.read(rows) == before
 
 

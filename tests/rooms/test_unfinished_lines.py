@@ -7,8 +7,8 @@ import pytest
 from sync_client import SyncClient, register_sync_client, search_places
 from transcript_script import TranscriptScript
 
-from commonplace.rooms.archives import study_store
-from commonplace.rooms.archives.contributes import restudy_sessions
+from commonplace.rooms.archives import store
+from commonplace.rooms.archives.contributes import renew_sessions
 from commonplace.transcripts.archive.study import STUDY_VERSION
 from team import Team
 
@@ -76,10 +76,10 @@ async def test_read_session_sums_up_a_document_on_one_line_without_a_newline(syn
 async def test_sessions_that_are_read_again_keep_their_last_line(
     team: Team, sync: SyncClient, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(study_store, "STUDY_VERSION", STUDY_VERSION - 1)
+    monkeypatch.setattr(store, "STUDY_VERSION", STUDY_VERSION - 1)
     await sync.upload("talk", OTTER_BYTES[:-1])
     monkeypatch.undo()
-    await restudy_sessions(team.calls)
+    await renew_sessions(team.calls)
     assert await search_places(sync, "badgers") == [("talk", 2, "user")]
     await sync.upload("talk", b"\n" + OTTERS, offset=len(OTTER_BYTES) - 1)
     assert (await read_summary(sync, "talk"))["user_messages"] == 3

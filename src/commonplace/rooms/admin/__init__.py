@@ -11,7 +11,6 @@ from commonplace.rooms.admin.resources import KEYS
 from commonplace.rooms.admin.retention import ANSWER_RETENTION, AUDIT_RETENTION, BROWSER_SESSIONS
 from commonplace.rooms.admin.retention_operations import run_retention
 from commonplace.rooms.admin.row_check_operations import check_rows
-from commonplace.rooms.admin.scrub import find_last_backup, scrub_project
 
 ROOM = Room(
     name="admin",
@@ -26,8 +25,6 @@ ROOM = Room(
         run_retention,
         check_rows,
         readmit_subject,
-        scrub_project,
-        find_last_backup,
     ),
     retention=(AUDIT_RETENTION, ANSWER_RETENTION, BROWSER_SESSIONS),
     resources=(KEYS,),

@@ -6,8 +6,7 @@ from commonplace.rooms.archives.contributes import (
     SEARCH_SOURCES,
     SESSION_ARCHIVED,
     delete_orphaned_bodies,
-    mask_stored_sessions,
-    restudy_sessions,
+    renew_sessions,
 )
 from commonplace.rooms.archives.operations import (
     list_token_use,
@@ -17,6 +16,7 @@ from commonplace.rooms.archives.operations import (
     search_sessions,
     upload_session,
 )
+from commonplace.rooms.archives.scrub import find_last_backup, scrub_project
 from commonplace.rooms.archives.store import HASHED_ARCHIVES, HASHED_FRAMES
 
 ROOM = Room(
@@ -24,9 +24,15 @@ ROOM = Room(
     purpose=__doc__,
     toolset="workspaces",
     operations=(read_session, upload_session, search_sessions),
-    program_operations=(list_transcripts, list_transcript_errors, list_token_use),
+    program_operations=(
+        list_transcripts,
+        list_transcript_errors,
+        list_token_use,
+        scrub_project,
+        find_last_backup,
+    ),
     borrowed_tools=("list_sessions",),
-    chores=(delete_orphaned_bodies, mask_stored_sessions, restudy_sessions),
+    chores=(delete_orphaned_bodies, renew_sessions),
     finders=FINDERS,
     search_sources=SEARCH_SOURCES,
     events=(SESSION_ARCHIVED,),

@@ -14,8 +14,8 @@ from commonplace.clock import DAY, iso
 from commonplace.events import EventType
 from commonplace.masking import MASKING_VERSION
 from commonplace.masking.transcript_lines import MaskedBytes, mask_lines_in_place
-from commonplace.rooms.archives import store, study_store
-from commonplace.rooms.archives.upload import write_bodies_outside
+from commonplace.rooms.archives import store
+from commonplace.rooms.archives.upload import save_study, write_bodies_outside
 from commonplace.rooms.workspaces.resources import WORKSPACE
 from commonplace.search import index
 from commonplace.search.source import SearchItem, SearchSource
@@ -25,7 +25,6 @@ from commonplace.transcripts.archive.frames import (
     FRAME_BYTES,
     ArchivedSession,
     StoredFrame,
-    open_stored_frame,
 )
 from commonplace.transcripts.archive.study import STUDY_VERSION, StudyResult, ends_with_record
 
@@ -42,8 +41,8 @@ def describe_error(row: Row) -> str:
 
 
 async def load_searched_passages(tx: Tx, project: str, ids: Sequence[str]) -> list[SearchItem]:
-    errors = await study_store.load_errors(tx, project, ids)
-    passages = await study_store.load_passages(tx, project, [id_ for id_ in ids if id_ not in errors])
+    errors = await store.load_errors(tx, project, ids)
+    passages = await store.load_passages(tx, project, [id_ for id_ in ids if id_ not in errors])
     items = [
         _build_search_item(id_, row["text"], describe_error(row), row["line"]) for id_, row in errors.items()
     ]
@@ -55,7 +54,7 @@ async def load_searched_passages(tx: Tx, project: str, ids: Sequence[str]) -> li
 
 def _build_search_item(entry_id: str, title: str, words: str, line: int) -> SearchItem:
     """Its times are those of the entry."""
-    workspace, session = study_store.session_from_entry_id(entry_id)
+    workspace, session = store.session_from_entry_id(entry_id)
     place = {"workspace_id": workspace, "session_id": session, "line": line}
     return SearchItem(id=entry_id, title=title, text=words, changed_at=0, details=place)
 
@@ -65,7 +64,7 @@ SEARCH_SOURCES = tuple(
         kind=kind,
         load=load_searched_passages,
         names=names,
-        whole=study_store.session_from_entry_id,
+        whole=store.session_from_entry_id,
         bonus=-0.5,
         goes_stale=True,
         is_general=kind == index.TRANSCRIPT_KIND,
@@ -83,7 +82,7 @@ async def find_archived_passage(call: Call, project: str, entry_id: str) -> dict
     if entry_id.count("/") != _ID_PARTS - 1 or not call.caller.sees_project(project):
         return None
     items = await load_searched_passages(call.tx, project, [entry_id])
-    workspace, session = study_store.session_from_entry_id(entry_id)
+    workspace, session = store.session_from_entry_id(entry_id)
     archive = await store.find_archive(call.tx, project, workspace, session)
     if not items or archive is None:
         return None
@@ -106,66 +105,75 @@ FINDERS = {"": find_archived_passage}
 
 
 _FRAMES_PER_BATCH = 18
-MaskBytes = Callable[[bytes], MaskedBytes]
-"""Must keep the length, so that offsets stay true."""
+_MAX_STUDIED_BYTES = 8 * 1024 * 1024
 _MAX_BYTES_PER_RUN = 512 * 1024 * 1024
 _DAMAGED_VERSION = -MASKING_VERSION
 """Of a session that cannot be read to its end: its readers mask it, and this version does not try again."""
+MaskBytes = Callable[[bytes], MaskedBytes]
+"""Must keep the length, so that offsets stay true."""
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedBatch:
-    """Frames that changed, those that they replace, and where the next batch begins."""
-
-    written: list[StoredFrame]
-    replaced: list[StoredFrame]
-    masked_lines: int
-    next_byte: int
-
-
-async def mask_stored_sessions(calls: Any) -> None:
-    """Mask a bounded amount of bytes; the next run continues."""
-    if calls.settings.keeps_raw_archives:
-        return
-    left = _MAX_BYTES_PER_RUN
-    while left > 0 and (archive := await calls.database.read(_find_next_session)):
+async def renew_sessions(calls: Any) -> None:
+    """Mask stored sessions that older rules masked, or that were stored as they were sent; study again what an older
+    parser studied, or what was not studied to its end. A bounded amount of bytes; the next run continues."""
+    database: Database = calls.database
+    left = 0 if calls.settings.keeps_raw_archives else _MAX_BYTES_PER_RUN
+    while left > 0 and (archive := await database.read(_find_session_to_mask)):
         left -= archive.bytes
         try:
             if not await rewrite_session(calls, archive, mask_lines_in_place, MASKING_VERSION):
-                return
+                break
         except frames.DamagedArchive:
             damaged = replace(archive, masking_version=_DAMAGED_VERSION)
-            await calls.database.write(lambda tx, a=archive, b=damaged: store.update_archive(tx, a, b))
+            await database.write(partial(store.update_archive, before=archive, after=damaged))
+    left = _MAX_BYTES_PER_RUN
+    while left > 0 and (archive := await database.write(_begin_next_study)):
+        left -= archive.bytes
+        try:
+            await _restudy_session(database, calls.settings.archives, archive)
+        except frames.DamagedArchive:
+            await database.write(partial(store.update_study_behind, archive=archive, is_behind=False))
 
 
-async def _find_next_session(tx: Tx) -> ArchivedSession | None:
+async def _find_session_to_mask(tx: Tx) -> ArchivedSession | None:
     return await store.find_archive_to_mask(tx, MASKING_VERSION, _DAMAGED_VERSION)
 
 
 async def rewrite_session(
     calls: Any, archive: ArchivedSession, mask: MaskBytes, version: int | None = None
 ) -> bool:
-    """Mask batch by batch; False if the session changed meanwhile, so that a later run has to look at it again.
+    """Mask batch by batch, with the same offsets and lines; False if an upload changed the session meanwhile, so that a
+    later run has to look at it again.
 
     `version` says which rules masked the session from then on. Without one, a line that is not complete yet is masked too.
     """
-    at, masked_lines = 0, 0
-    while True:
+    at = 0
+    while at < archive.bytes:
         loaded = await store.session_bytes(calls.database, calls.settings.archives, archive).load_frames(
             at, _FRAMES_PER_BATCH
         )
         batch = await _mask_batch(calls, archive, loaded, mask, masks_end=version is None)
-        at, masked_lines = batch.next_byte, masked_lines + batch.masked_lines
-        is_last = at >= archive.bytes
+        at = batch.next_byte
+        added = sum(new.stored_bytes - old.stored_bytes for new, old in batch.changes)
         after = replace(
             archive,
-            masking_version=version if is_last and version is not None else archive.masking_version,
-            masked_lines=archive.masked_lines + masked_lines,
+            masking_version=version if at >= archive.bytes and version else archive.masking_version,
+            masked_lines=archive.masked_lines + batch.masked_lines,
+            compressed_bytes=archive.compressed_bytes + added,
         )
-        if not await calls.database.write(lambda tx, b=batch, a=after: _write_batch(tx, archive, a, b)):
+        if not await calls.database.write(partial(_write_batch, before=archive, after=after, batch=batch)):
             return False
-        if is_last:
-            return True
+        archive = after
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedBatch:
+    """Frames that changed, each with the one that it replaces, and where the next batch begins."""
+
+    changes: list[tuple[StoredFrame, StoredFrame]]
+    masked_lines: int
+    next_byte: int
 
 
 async def _mask_batch(
@@ -174,10 +182,8 @@ async def _mask_batch(
     """Mask the complete lines of these frames; the next batch begins with the frame of the line that is cut."""
     if not loaded:
         raise frames.missing_frame(frames.FramePosition(0, archive.bytes, 0, 0))
-    storage = calls.settings.archives
-    raws = [await open_stored_frame(frame, storage) for frame in loaded]
+    raw = b"".join([await frames.open_stored_frame(frame, calls.settings.archives) for frame in loaded])
     first, end = loaded[0].position.first_byte, loaded[-1].position.end
-    raw = b"".join(raws)
     cut = raw.rfind(b"\n") + 1
     next_byte = end
     if end >= archive.bytes:
@@ -188,63 +194,52 @@ async def _mask_batch(
         next_byte = first + cut // FRAME_BYTES * FRAME_BYTES
     masked = await asyncio.to_thread(mask, raw[:cut])
     safe = masked.content + raw[cut:]
-    changed = [
-        (frame, safe[frame.position.first_byte - first : frame.position.end - first])
-        for frame, before in zip(loaded, raws, strict=True)
-        if safe[frame.position.first_byte - first : frame.position.end - first] != before
+    spans = [
+        (frame, slice(frame.position.first_byte - first, frame.position.end - first)) for frame in loaded
     ]
+    changed = [(frame, safe[span]) for frame, span in spans if safe[span] != raw[span]]
     packed = await asyncio.to_thread(
         lambda: [frames.pack_frame(frame.position, content) for frame, content in changed]
     )
     written = await write_bodies_outside(calls, archive.project, packed)
-    return MaskedBatch(written, [frame for frame, _ in changed], masked.changed_lines, next_byte)
+    replaced = [frame for frame, _ in changed]
+    return MaskedBatch(list(zip(written, replaced, strict=True)), masked.changed_lines, next_byte)
 
 
 async def _write_batch(tx: Tx, before: ArchivedSession, after: ArchivedSession, batch: MaskedBatch) -> bool:
     """False, and nothing is written, if an upload changed the session since it was loaded."""
-    added = sum(frame.stored_bytes for frame in batch.written) - sum(
-        frame.stored_bytes for frame in batch.replaced
-    )
-    if not await store.update_masked_archive(tx, before, after, added):
+    if not await store.update_archive(tx, before, after):
         return False
-    addresses = [frame.address for frame in batch.written if frame.address]
+    written = [new for new, _ in batch.changes]
+    addresses = [frame.address for frame in written if frame.address]
     if addresses and not await store.claim_bodies(tx, before.project, addresses):
         raise errors.Unavailable("Bodies of masked frames were deleted as orphans.")
-    await store.write_frames(tx, before, batch.written)
-    await store.insert_unwanted_bodies(tx, before.project, batch.replaced)
+    await store.write_frames(tx, before, written)
+    await store.insert_unwanted_bodies(tx, before.project, [old for _, old in batch.changes])
     return True
 
 
-_BATCH_BYTES = 8 * 1024 * 1024
-_MAX_STUDIED_BYTES_PER_RUN = 512 * 1024 * 1024
-
-
-async def restudy_sessions(calls: Any) -> None:
-    """Study a bounded amount of bytes; the next run continues. A damaged session is skipped."""
-    database: Database = calls.database
-    left = _MAX_STUDIED_BYTES_PER_RUN
-    while left > 0 and (archive := await database.write(_begin_next_session)):
-        try:
-            await _restudy_session(database, calls.settings.archives, archive)
-        except frames.DamagedArchive:
-            await database.write(partial(study_store.skip_study, archive=archive))
-        left -= archive.bytes
-
-
-async def _begin_next_session(tx: Tx) -> ArchivedSession | None:
+async def _begin_next_study(tx: Tx) -> ArchivedSession | None:
     """Take the next session and delete its old results."""
-    key = await study_store.find_session_to_study(tx, STUDY_VERSION)
+    key = await store.find_session_to_study(tx, STUDY_VERSION)
     archive = await store.find_archive(tx, *key) if key else None
     if archive is not None:
-        await study_store.delete_study_results(tx, archive)
-        await study_store.reset_study(tx, archive, STUDY_VERSION)
+        await store.delete_study_results(tx, archive)
+        await store.reset_study(tx, archive)
     return archive
 
 
 async def _restudy_session(database: Database, storage: str, archive: ArchivedSession) -> None:
     first_line, state = 0, b""
     async for lines in _join_batches(store.session_bytes(database, storage, archive).read_all()):
-        result = await _study_batch(database, archive, state, first_line, lines)
+        result = await asyncio.to_thread(study.study_lines, state, archive.tool, first_line, lines)
+
+        async def save_batch(tx: Tx, result: StudyResult = result) -> None:
+            current = await store.find_archive(tx, *archive.key)
+            if current is not None:
+                await save_study(tx, current, result)
+
+        await database.write(save_batch)
         first_line, state = result.lines, result.state
 
 
@@ -254,7 +249,7 @@ async def _join_batches(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     beginning: bytes | None = b""
     async for piece in pieces:
         pending += piece
-        if len(pending) < _BATCH_BYTES:
+        if len(pending) < _MAX_STUDIED_BYTES:
             continue
         end = pending.rfind(b"\n") + 1
         if (lines := study.join_complete_lines(beginning, pending[:end])) is not None:
@@ -264,22 +259,9 @@ async def _join_batches(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield lines
 
 
-async def _study_batch(
-    database: Database, archive: ArchivedSession, state: bytes, first_line: int, lines: bytes
-) -> StudyResult:
-    result = await asyncio.to_thread(study.study_lines, state, archive.tool, first_line, lines)
-
-    async def save_batch(tx: Tx) -> None:
-        current = await store.find_archive(tx, *archive.key)
-        if current is not None:
-            await study_store.save_study(tx, current, result)
-
-    await database.write(save_batch)
-    return result
-
-
 async def delete_orphaned_bodies(calls: Any) -> None:
-    """Mark them as unusable, delete the files, delete the rows. A crash after any step leaves a consistent state."""
+    """Delete bodies in the archive storage whose upload never committed: mark them as unusable, delete the files, delete
+    the rows. A crash after any step leaves a consistent state."""
     storage = frame_storage.open_frame_storage(calls.settings.archives)
     if storage is None:
         return

@@ -18,7 +18,7 @@ from commonplace.clock import DAY, iso
 from commonplace.masking import MASKING_VERSION
 from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import list_all_project_names
-from commonplace.rooms.archives import model, session_search, store, study_store
+from commonplace.rooms.archives import model, session_search, store, upload
 from commonplace.rooms.archives.contributes import SESSION_ARCHIVED
 from commonplace.rooms.archives.upload import PreparedUpload, add_transcript_notes, prepare_upload
 from commonplace.rooms.backlog.model import ProjectOrAll
@@ -104,7 +104,7 @@ async def _store_part(
     )
     await _write_frames(call, before, after, prepared)
     await workspaces.update_workspace_activity(call.tx, workspace, call.now, sessions=int(before is None))
-    await study_store.save_study(call.tx, after, prepared.study)
+    await upload.save_study(call.tx, after, prepared.study)
     await add_transcript_notes(call, after, prepared.notes)
     call.emit(SESSION_ARCHIVED, workspace.address, session_id=session_id, bytes=after.bytes)
     masked = prepared.screened.counts if prepared.screened else {}
@@ -201,7 +201,7 @@ async def read_session(
     archive = await store.load_session(call, workspace_id, session_id)
     max_bytes = max_tokens * model.BYTES_PER_TOKEN
     frame_count = pages.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
-    study_state = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
+    study_state = await store.load_study_state(call.tx, archive) if view == "chat" else b""
     first_line = pages.find_first_line(study_state, offset)
     frames = (
         await store.list_frames_of_line(call.tx, archive, first_line, frame_count)
@@ -335,7 +335,7 @@ async def list_transcript_errors(
 ) -> model.TranscriptErrors:
     """List the errors of a transcript, by line, and what overcame each."""
     archive = await store.load_session(call, workspace_id, session_id)
-    rows = await study_store.list_errors_of_session(call.tx, archive, _MAX_ERRORS)
+    rows = await store.list_errors_of_session(call.tx, archive, _MAX_ERRORS)
     return model.TranscriptErrors(
         count=len(rows),
         errors=[
@@ -369,7 +369,7 @@ async def list_token_use(call: Call, project: ProjectOrAll | None = None) -> mod
     """What agents used today: tokens, cost where their program writes it down, and how full their context is."""
     today = call.now // DAY
     projects = await list_projects_of_archives(call, project)
-    rows = await study_store.list_studies_since(call.tx, projects, today * DAY, _MAX_TRANSCRIPTS)
+    rows = await store.list_studies_since(call.tx, projects, today * DAY, _MAX_TRANSCRIPTS)
     uses = [(row, decode_progress(bytes(row["state"])).token_use) for row in rows]
     counts = [use.by_day.get(today, TokenCounts()) for _, use in uses]
     by_session: dict[tuple[str, str], list[tuple[Row, TokenUse]]] = defaultdict(list)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.rooms.archives import store, study_store
+from commonplace.rooms.archives import store
 from commonplace.rooms.archives.contributes import describe_error
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
@@ -117,7 +117,7 @@ async def _list_occurrences(
     return [
         (project, row)
         for project in (query.projects if fingerprints else ())
-        for row in await study_store.list_errors_by_fingerprint(
+        for row in await store.list_errors_by_fingerprint(
             tx, project, fingerprints, query.workspace, query.since, query.until, query.limit + 1
         )
     ]
@@ -139,7 +139,7 @@ async def _search_index(call: Call, query: SessionQuery) -> list[SessionMatch]:
     if not any(is_relevant(hit, question) for hit in hits):
         return []
     ordered = await _put_fixed_errors_first(call.tx, query, hits)
-    selected = _limit_per_session(ordered, query, lambda hit: study_store.session_from_entry_id(hit.id))
+    selected = _limit_per_session(ordered, query, lambda hit: store.session_from_entry_id(hit.id))
     tokens = set(text.tokenize(query.query))
     loaded: dict[tuple[str, str], SessionMatch] = {}
     for project in dict.fromkeys(hit.project for hit in selected):
@@ -154,7 +154,7 @@ async def _put_fixed_errors_first(tx: Tx, query: SessionQuery, hits: Sequence[Hi
     relevance. The session with the fix may have fewer of the words, and may not be among the hits at all."""
     best: dict[str, Hit] = {}
     for hit in hits:
-        if fingerprint := study_store.fingerprint_from_entry_id(hit.id):
+        if fingerprint := store.fingerprint_from_entry_id(hit.id):
             best.setdefault(fingerprint, hit)
     if not _NAMED_ERROR.search(query.query) and hits[0] not in best.values():
         return hits
@@ -171,8 +171,8 @@ async def _put_fixed_errors_first(tx: Tx, query: SessionQuery, hits: Sequence[Hi
 async def _load_matches(
     tx: Tx, project: str, hits: Mapping[str, Hit], tokens: set[str]
 ) -> dict[str, SessionMatch]:
-    errors = await study_store.load_errors(tx, project, list(hits))
-    passages = await study_store.load_passages(tx, project, [id_ for id_ in hits if id_ not in errors])
+    errors = await store.load_errors(tx, project, list(hits))
+    passages = await store.load_passages(tx, project, [id_ for id_ in hits if id_ not in errors])
     matches = {id_: _match_from_error(row, hits[id_].relevance) for id_, row in errors.items()}
     for id_, pieces in passages.items():
         matches[id_] = _match_from_passage(id_, pieces, tokens, hits[id_].relevance)
@@ -182,7 +182,7 @@ async def _load_matches(
 def _match_from_passage(
     entry_id: str, pieces: list[study.PassagePiece], tokens: set[str], relevance: float
 ) -> SessionMatch:
-    workspace, session = study_store.session_from_entry_id(entry_id)
+    workspace, session = store.session_from_entry_id(entry_id)
     piece = study.find_best_piece(pieces, tokens)
     return SessionMatch(
         workspace_id=workspace,
@@ -196,7 +196,7 @@ def _match_from_passage(
 
 
 def _match_from_error(row: Row, relevance: float) -> SessionMatch:
-    workspace, session = study_store.session_from_entry_id(row["id"])
+    workspace, session = store.session_from_entry_id(row["id"])
     return SessionMatch(
         workspace_id=workspace,
         session_id=session,
@@ -234,7 +234,7 @@ async def _plan_scan(
     if arguments["mode"] == "literal":
         limits = EntryFilter(now, (index.TRANSCRIPT_KIND,), (query.workspace,) if query.workspace else ())
         likely = {
-            study_store.session_from_entry_id(hit.id)
+            store.session_from_entry_id(hit.id)
             for project in query.projects
             for hit in await find_entries_by_words(tx, query.query, project, limits, _LIKELY_SESSIONS)
         }

@@ -1,20 +1,25 @@
-"""Tables of archived sessions: the archives, their frames, and the addresses of bodies outside of the database.
+"""Tables of archived sessions: the archives and their frames, bodies outside of the database, and what was parsed out of them.
 
-What was parsed out of the sessions is in `study_store.py`.
+The id of a passage is workspace/session/number, that of a prompt ends in q and its line, that of an error in its
+fingerprint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, fields, replace
-from functools import partial
+
+import msgspec
 
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.rooms.archives import model
 from commonplace.rooms.workspaces import store as workspaces
+from commonplace.search import index
 from commonplace.store.database import Database, Row, Tx, Value
 from commonplace.store.ids import MIN_PREFIX_CHARACTERS, pick_id_by_prefix
 from commonplace.store.row_hashes import ROW_HASH, HashedTable, set_hash_if_unchanged
 from commonplace.transcripts.archive.frames import ArchivedSession, FramePosition, SessionBytes, StoredFrame
+from commonplace.transcripts.archive.study import STUDY_VERSION, PassagePiece, StudyResult, unpack_passage
+from commonplace.transcripts.work_log import LoggedError
 
 _HASHED_OF_ARCHIVE = (
     "project, workspace, session, tool, title, bytes, lines, line_start, compressed_bytes, sha256, started_at, ended_at,"
@@ -35,6 +40,9 @@ HASHED_FRAMES = HashedTable(
 _COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
 _FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"
 LATEST_TIME = 2**62
+_ERROR_COLUMNS = "id, workspace, fingerprint, line, at, times, text, command, fixed_line, followed"
+_FINGERPRINT_CHARACTERS = 16
+_SEPARATOR = "/"
 _MAX_CANDIDATES = 5
 _DEFAULT_LIMIT = 20
 _WHERE_KEY = "project = $1 and workspace = $2 and session = $3"
@@ -164,25 +172,6 @@ async def find_archive_to_mask(tx: Tx, version: int, damaged_version: int) -> Ar
     return ArchivedSession(**row) if row else None
 
 
-async def update_masked_archive(
-    tx: Tx, before: ArchivedSession, after: ArchivedSession, added_stored_bytes: int
-) -> bool:
-    """False if an upload changed the session meanwhile."""
-    changed = await tx.run(
-        "update archive set masking_version = $4, masked_lines = $5, compressed_bytes = compressed_bytes + $6,"
-        f" {ROW_HASH} = null"
-        f" where {_WHERE_KEY} and bytes = $7 and sha256 = $8 and masking_version = $9",
-        *before.key,
-        after.masking_version,
-        after.masked_lines,
-        added_stored_bytes,
-        before.bytes,
-        before.sha256,
-        before.masking_version,
-    )
-    return changed == 1
-
-
 async def write_frames(tx: Tx, archive: ArchivedSession, frames: Sequence[StoredFrame]) -> None:
     """Insert frames; the last frame, if it was not full, is overwritten."""
     await tx.many(
@@ -217,11 +206,11 @@ async def list_frames(tx: Tx, archive: ArchivedSession, first_byte: int, count: 
 
 def session_bytes(database: Database, storage: str, archive: ArchivedSession) -> SessionBytes:
     """The stored bytes of a session; each batch of frames is loaded in a transaction of its own."""
-
-    async def load_frames(first_byte: int, count: int) -> list[StoredFrame]:
-        return await database.read(partial(list_frames, archive=archive, first_byte=first_byte, count=count))
-
-    return SessionBytes(archive, storage, load_frames)
+    return SessionBytes(
+        archive,
+        storage,
+        lambda first, count: database.read(lambda tx: list_frames(tx, archive, first, count)),
+    )
 
 
 async def list_frames_of_line(tx: Tx, archive: ArchivedSession, line: int, count: int) -> list[StoredFrame]:
@@ -283,3 +272,229 @@ async def mark_orphaned_bodies(tx: Tx, before: int) -> list[tuple[str, str]]:
 
 async def delete_bodies(tx: Tx, removed: Sequence[tuple[str, str]]) -> None:
     await tx.many("delete from archive_body where project = $1 and address = $2", removed)
+
+
+def build_entry_id(archive: ArchivedSession, rest: object) -> str:
+    return _SEPARATOR.join((archive.workspace, archive.session, str(rest)))
+
+
+def session_from_entry_id(entry_id: str) -> tuple[str, str]:
+    """The workspace and session of an entry."""
+    workspace, session, _ = entry_id.split(_SEPARATOR)
+    return workspace, session
+
+
+def fingerprint_from_entry_id(entry_id: str) -> str:
+    """The fingerprint of an error, or empty for a passage, whose number is always shorter."""
+    rest = entry_id.rpartition(_SEPARATOR)[2]
+    return rest if len(rest) == _FINGERPRINT_CHARACTERS else ""
+
+
+def _span_of_ids(archive: ArchivedSession) -> tuple[str, str]:
+    """The ids of one session sort between the separator and the character after it."""
+    name = f"{archive.workspace}{_SEPARATOR}{archive.session}"
+    return name + _SEPARATOR, name + chr(ord(_SEPARATOR) + 1)
+
+
+async def load_study_state(tx: Tx, archive: ArchivedSession) -> bytes:
+    """The state from which the study of a session continues; empty if another version made it."""
+    row = await tx.one(
+        f"select state from session_study where {_WHERE_KEY} and parser = $4", *archive.key, STUDY_VERSION
+    )
+    return bytes(row["state"]) if row else b""
+
+
+async def reset_study(tx: Tx, archive: ArchivedSession, parser: int | None = None) -> None:
+    """Start the study of a session from its beginning."""
+    await tx.run(
+        "insert into session_study (project, workspace, session, parser, behind, lines, state)"
+        " values ($1, $2, $3, $4, 1, 0, $5) on conflict (project, workspace, session)"
+        " do update set parser = excluded.parser, behind = 1, lines = 0, state = excluded.state",
+        *archive.key,
+        STUDY_VERSION if parser is None else parser,
+        b"",
+    )
+
+
+async def update_study_behind(tx: Tx, archive: ArchivedSession, *, is_behind: bool) -> bool:
+    """Record whether there are lines that have to be studied; False if the session has no study yet."""
+    changed = await tx.run(
+        f"update session_study set behind = $4 where {_WHERE_KEY}", *archive.key, int(is_behind)
+    )
+    return changed > 0
+
+
+async def advance_study(tx: Tx, archive: ArchivedSession, result: StudyResult) -> bool:
+    """Save the progress; False if the study was not where these lines begin."""
+    changed = await tx.run(
+        "insert into session_study (project, workspace, session, parser, behind, lines, state)"
+        " values ($1, $2, $3, $4, $5, $6, $7) on conflict (project, workspace, session)"
+        " do update set behind = excluded.behind, lines = excluded.lines, state = excluded.state"
+        " where session_study.lines = $8 and session_study.parser = excluded.parser",
+        *archive.key,
+        STUDY_VERSION,
+        int(result.lines < archive.lines),
+        result.lines,
+        result.state,
+        result.first_line,
+    )
+    return changed == 1
+
+
+async def update_agent_session(tx: Tx, archive: ArchivedSession, session: str) -> None:
+    """Record whose transcript this is."""
+    await tx.run(f"update session_study set agent_session = $4 where {_WHERE_KEY}", *archive.key, session)
+
+
+async def list_studies_since(tx: Tx, projects: Sequence[str], since: int, limit: int) -> Sequence[Row]:
+    """The studies of transcripts that grew since then, the latest first, with the agent whose session each is of."""
+    return await tx.all(
+        "select archive.project, archive.tool, session_study.agent_session, session_study.state, session.agent from archive"
+        " join session_study on session_study.project = archive.project"
+        "  and session_study.workspace = archive.workspace and session_study.session = archive.session"
+        " left join session on session.project = archive.project and session.id = session_study.agent_session"
+        " where archive.project = any($1) and archive.ended_at >= $2"
+        " order by archive.ended_at desc, archive.session limit $3",
+        list(projects),
+        since,
+        limit,
+    )
+
+
+async def find_session_to_study(tx: Tx, parser: int) -> tuple[str, str, str] | None:
+    """One session that an older version studied, or that was not studied to its end."""
+    columns = "select project, workspace, session from session_study"
+    row = await tx.one(f"{columns} where parser < $1 limit 1", parser) or await tx.one(
+        f"{columns} where behind = 1 limit 1"
+    )
+    return (row["project"], row["workspace"], row["session"]) if row else None
+
+
+async def update_session_description(
+    tx: Tx, archive: ArchivedSession, title: str, started_at: int | None, ended_at: int | None
+) -> None:
+    """Replace what the upload claimed by what the transcript itself says."""
+    before = await find_archive(tx, *archive.key)
+    if before is None:
+        return
+    after = replace(
+        before,
+        title=title,
+        started_at=before.started_at if started_at is None else started_at,
+        ended_at=before.ended_at if ended_at is None else ended_at,
+    )
+    await tx.run(
+        "update archive set title = $4, started_at = coalesce(CAST($5 as bigint), started_at),"
+        f" ended_at = coalesce(CAST($6 as bigint), ended_at), {set_hash_if_unchanged(7, 8)} where {_WHERE_KEY}",
+        *archive.key,
+        title,
+        started_at,
+        ended_at,
+        before.row_hash,
+        HASHED_ARCHIVES.hash_after(asdict(before), asdict(after)),
+    )
+
+
+async def write_passages(tx: Tx, archive: ArchivedSession, bodies: Sequence[tuple[str, bytes]]) -> None:
+    await tx.many(
+        "insert into session_passage (project, id, body) values ($1, $2, $3)"
+        " on conflict (project, id) do update set body = excluded.body",
+        [(archive.project, build_entry_id(archive, name), body) for name, body in bodies],
+    )
+
+
+async def write_errors(tx: Tx, archive: ArchivedSession, errors: Sequence[LoggedError]) -> None:
+    await tx.many(
+        f"insert into session_error (project, {_ERROR_COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        " on conflict (project, id) do update set times = excluded.times, fixed_line = excluded.fixed_line,"
+        " followed = excluded.followed",
+        [
+            (
+                archive.project,
+                build_entry_id(archive, error.fingerprint),
+                archive.workspace,
+                error.fingerprint,
+                error.line,
+                archive.ended_at if error.at is None else error.at,
+                error.times,
+                error.text,
+                error.command,
+                error.fixed_line,
+                msgspec.json.encode(error.followed_by).decode(),
+            )
+            for error in errors
+        ],
+    )
+
+
+async def delete_errors(tx: Tx, archive: ArchivedSession, fingerprints: Sequence[str]) -> None:
+    ids = [build_entry_id(archive, fingerprint) for fingerprint in fingerprints]
+    await tx.run("delete from session_error where project = $1 and id = any($2)", archive.project, ids)
+    await index.remove_entries(tx, archive.project, index.TRANSCRIPT_KIND, ids)
+
+
+async def delete_study_results(tx: Tx, archive: ArchivedSession) -> None:
+    """Delete everything that was parsed out of the session; the session itself stays."""
+    for table in ("session_passage", "session_error"):
+        deleted = await tx.all(
+            f"delete from {table} where project = $1 and id >= $2 and id < $3 returning id",
+            archive.project,
+            *_span_of_ids(archive),
+        )
+        for kind in (index.TRANSCRIPT_KIND, index.PROMPT_KIND):
+            await index.remove_entries(tx, archive.project, kind, [row["id"] for row in deleted])
+
+
+async def load_passages(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, list[PassagePiece]]:
+    rows = await tx.all(
+        "select id, body from session_passage where project = $1 and id = any($2)", project, list(ids)
+    )
+    return {row["id"]: unpack_passage(bytes(row["body"])) for row in rows}
+
+
+async def load_errors(tx: Tx, project: str, ids: Sequence[str]) -> Mapping[str, Row]:
+    rows = await tx.all(
+        f"select {_ERROR_COLUMNS} from session_error where project = $1 and id = any($2)", project, list(ids)
+    )
+    return {row["id"]: row for row in rows}
+
+
+async def list_errors_of_session(tx: Tx, archive: ArchivedSession, limit: int) -> Sequence[Row]:
+    """The errors of one session, by line."""
+    return await tx.all(
+        f"select {_ERROR_COLUMNS} from session_error where project = $1 and id >= $2 and id < $3 order by line limit $4",
+        archive.project,
+        *_span_of_ids(archive),
+        limit,
+    )
+
+
+async def list_errors_by_fingerprint(
+    tx: Tx,
+    project: str,
+    fingerprints: Sequence[str],
+    workspace: str | None,
+    since: int,
+    until: int,
+    limit_each: int,
+) -> Sequence[Row]:
+    """Occurrences of these errors, at most `limit_each` of each: fixed ones first, then the latest."""
+    order = "order by case when fixed_line > 0 then 0 else 1 end, at desc"
+    return await tx.all(
+        f"select {_ERROR_COLUMNS} from (select {_ERROR_COLUMNS}, row_number() over (partition by fingerprint {order}) as place"
+        " from session_error where project = $1 and fingerprint = any($2)"
+        " and (CAST($3 as text) is null or workspace = $3) and at >= $4 and at <= $5) as each_error"
+        f" where place <= $6 {order}",
+        project,
+        list(fingerprints),
+        workspace,
+        since,
+        until,
+        limit_each,
+    )
+
+
+async def load_agent_session(tx: Tx, archive: ArchivedSession) -> str:
+    """The digest of the session that a transcript is of; empty if unknown."""
+    row = await tx.one(f"select agent_session from session_study where {_WHERE_KEY}", *archive.key)
+    return row["agent_session"] if row else ""

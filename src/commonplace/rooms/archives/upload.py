@@ -1,30 +1,35 @@
-"""Prepare the upload of one part of a session before the transaction that stores it.
+"""Prepare the upload of one part of a session before the transaction that stores it, and save what was studied of it.
 
 Decoding, hashing, compressing and studying take long, so they run here, in threads. `operations.py` checks access
 again and writes what is prepared.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call
-from commonplace.rooms.archives import store, study_store
+from commonplace.rooms.archives import store
 from commonplace.rooms.knowledge import store as documents
 from commonplace.rooms.knowledge.drafts import CleanText, clean_text
 from commonplace.rooms.sessions import handoff_store
 from commonplace.rooms.sessions import store as sessions
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Workspace
+from commonplace.search import index
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Database, Tx
 from commonplace.transcripts.archive import frame_storage, upload
 from commonplace.transcripts.archive.frames import ArchivedSession, PackedFrame, SessionBytes, StoredFrame
 from commonplace.transcripts.archive.notes import compose_transcript_notes, replace_transcript_notes
-from commonplace.transcripts.archive.study import StudyResult
+from commonplace.transcripts.archive.study import PassagePiece, StudyResult
 from commonplace.transcripts.archive.upload import ScreenedPart, UploadedPart, list_secret_kinds, screen_part
+
+_TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ async def _load_stored_state(tx: Tx, arguments: Mapping[str, Any], caller: Calle
     if archive is None:
         return StoredState(workspace)
     last_frame = await store.find_last_frame(tx, archive)
-    return StoredState(workspace, archive, last_frame, await study_store.load_study_state(tx, archive))
+    return StoredState(workspace, archive, last_frame, await store.load_study_state(tx, archive))
 
 
 def _decode_content(arguments: Mapping[str, Any]) -> bytes:
@@ -169,7 +174,7 @@ async def prepare_notes(result: StudyResult | None) -> CleanText | None:
 
 async def add_transcript_notes(call: Call, archive: ArchivedSession, notes: CleanText | None) -> None:
     """Save the notes; add them to the open handoff that the server wrote for the transcript's session, if there is one."""
-    session = await study_store.load_agent_session(call.tx, archive) if notes and notes.text else ""
+    session = await store.load_agent_session(call.tx, archive) if notes and notes.text else ""
     if not session or notes is None:
         return
     await sessions.update_transcript_notes(call.tx, archive.project, session, notes.text)
@@ -189,3 +194,56 @@ async def add_transcript_notes(call: Call, archive: ArchivedSession, notes: Clea
         content=content,
         flags=documents.encode_texts(list(flags)),
     )
+
+
+async def save_study(tx: Tx, archive: ArchivedSession, result: StudyResult | None) -> None:
+    """Save what was studied together with the lines themselves; lines that were not studied are marked for later."""
+    if result is None:
+        return
+    if not (result.state and await store.advance_study(tx, archive, result)):
+        if not await store.update_study_behind(tx, archive, is_behind=True):
+            await store.reset_study(tx, archive)
+        return
+    title = result.summary.title if result.summary else ""
+    title = shorten_text(title or archive.title, _TITLE_CHARACTERS)
+    if result.summary and result.summary.format:
+        await store.update_session_description(
+            tx, archive, title, result.summary.started_at, result.summary.ended_at
+        )
+    passages = [(str(passage.number), body) for passage, body, _ in result.passages]
+    prompts = [(_name_prompt(prompt), body) for prompt, body, _ in result.prompts]
+    await store.write_passages(tx, archive, passages + prompts)
+    await store.write_errors(tx, archive, [error for error, _ in result.errors])
+    if result.dropped_fingerprints:
+        await store.delete_errors(tx, archive, result.dropped_fingerprints)
+    await index.put_entries(tx, list(_list_index_entries(archive, result, title)))
+    if result.session_id and (
+        session := await sessions.find_session_digest(tx, archive.project, result.session_id)
+    ):
+        await store.update_agent_session(tx, archive, session)
+
+
+def _list_index_entries(
+    archive: ArchivedSession, result: StudyResult, title: str
+) -> Iterator[index.IndexEntry]:
+    """The type of an entry is its workspace, so that a search in one workspace reads no other entries."""
+
+    def build_entry(
+        name: object, at: int | None, counted: Counter[str], title: str, kind: str = index.TRANSCRIPT_KIND
+    ) -> index.IndexEntry:
+        entry_id = store.build_entry_id(archive, name)
+        changed_at = archive.ended_at if at is None else at
+        return index.IndexEntry(
+            archive.project, kind, entry_id, archive.workspace, title, "", changed_at, counted=counted
+        )
+
+    for passage, _, counted in result.passages:
+        yield build_entry(passage.number, passage.at, counted, title)
+    for prompt, _, counted in result.prompts:
+        yield build_entry(_name_prompt(prompt), prompt.at, counted, "", index.PROMPT_KIND)
+    for error, counted in result.errors:
+        yield build_entry(error.fingerprint, error.at, counted, error.text[:_TITLE_CHARACTERS])
+
+
+def _name_prompt(prompt: PassagePiece) -> str:
+    return f"q{prompt.line}"

@@ -19,7 +19,7 @@ from commonplace.call import Call, Calls
 from commonplace.masking.transcript_lines import MaskedBytes
 from commonplace.operation import Reply, operation
 from commonplace.rooms.admin.audit_sealing import redact_audit_rows
-from commonplace.rooms.archives import contributes, study_store
+from commonplace.rooms.archives import contributes, store
 from commonplace.rooms.archives import store as archives
 from commonplace.search.index import refresh_entries
 from commonplace.search.refresh import entry_from_item, purge_deleted_words
@@ -190,8 +190,8 @@ async def scrub_project(
         found["entry"] += await _scrub_index(call, scope, secret, dry_run=dry_run)
     if not dry_run:
         for archive in touched:
-            await study_store.delete_study_results(call.tx, archive)
-            await study_store.reset_study(call.tx, archive, 0)
+            await store.delete_study_results(call.tx, archive)
+            await store.reset_study(call.tx, archive, 0)
         if found.total() and project:
             # They are encrypted, so nobody can tell which of them repeats the secret.
             found["idempotency"] = await call.tx.run("delete from idempotency where project = $1", project)
