@@ -34,7 +34,7 @@ FLOORS = (
     ),
     ("arguments", "acting", "activity", "notices", "events", "operation", "resource", "project"),
     ("search",),
-    ("session_archive",),
+    ("transcripts.archive",),
     ("call", "boot", "room"),
     ("rooms",),
     ("catalogue", "backup"),
