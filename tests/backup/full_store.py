@@ -16,8 +16,8 @@ from commonplace.cli.backup import open_snapshot
 from commonplace.config import Settings
 from commonplace.edges.documented_calls import CallRunner, RunCall, list_examples, run_in_process
 from commonplace.search.embedding_queue import store_vectors
-from commonplace.session_archive.frames import FRAME_BYTES
 from commonplace.store.database import Database, Tx
+from commonplace.transcripts.archive.frames import FRAME_BYTES
 from team import Agent, HandClock, Team
 
 PAGES = Path(__file__).parents[2] / "docs/examples"

@@ -9,8 +9,8 @@ import pytest
 from sync_client import THREE_LINES, SyncClient, random_lines, register_sync_client, sha256_of
 
 from commonplace import errors
-from commonplace.session_archive import digests
-from commonplace.session_archive.frames import FRAME_BYTES
+from commonplace.transcripts.archive import upload
+from commonplace.transcripts.archive.frames import FRAME_BYTES
 from team import Team
 
 
@@ -98,7 +98,7 @@ async def test_upload_session_of_many_parts_comes_back_bit_for_bit(laptop: SyncC
 async def test_upload_session_goes_on_after_a_restart(laptop: SyncClient):
     whole = random_lines(2 * FRAME_BYTES)
     await laptop.upload("s-1", whole[: FRAME_BYTES + 5])
-    digests._running.clear()
+    upload._running.clear()
     reply = await laptop.upload("s-1", whole[FRAME_BYTES + 5 :], FRAME_BYTES + 5)
     assert reply["sha256"] == sha256_of(whole)
 

@@ -17,11 +17,10 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.rooms.archives.mask_stored import mask_stored_sessions
 from commonplace.rooms.archives.restudy import restudy_sessions
-from commonplace.session_archive import digests
-from commonplace.session_archive.frames import FRAME_BYTES
-from commonplace.session_archive.passages import unpack_passage
-from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Database, Tx
+from commonplace.transcripts.archive import upload
+from commonplace.transcripts.archive.frames import FRAME_BYTES
+from commonplace.transcripts.archive.study import STUDY_VERSION, unpack_passage
 from team import HandClock, Team
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -184,7 +183,7 @@ async def test_secret_over_the_edge_of_two_frames_is_masked(laptop: SyncClient, 
 async def test_upload_goes_on_after_a_restart_where_lines_were_masked(laptop: SyncClient):
     sent = leaking_script().content
     await laptop.upload("s-1", sent[:1500])
-    digests._running.clear()
+    upload._running.clear()
     reply = await laptop.upload("s-1", sent[1500:], 1500, sha256=sha256_of(sent[1500:]))
     assert (reply["status"], reply["bytes"]) == ("extended", len(sent))
     assert list_leaks(await everything_shown(laptop)) == []

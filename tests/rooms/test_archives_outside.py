@@ -20,9 +20,9 @@ from commonplace.config import Settings
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import restudy_sessions
 from commonplace.server import delete_old_rows
-from commonplace.session_archive.frames import FRAME_BYTES
-from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Database
+from commonplace.transcripts.archive.frames import FRAME_BYTES
+from commonplace.transcripts.archive.study import STUDY_VERSION
 from patience import PATIENCE_SECONDS
 from team import HandClock, Team
 

@@ -11,7 +11,7 @@ from sync_client import THREE_LINES, SyncClient, random_lines, register_sync_cli
 
 from commonplace import errors, zstd
 from commonplace.access import Caller
-from commonplace.session_archive import archive, upload
+from commonplace.transcripts.archive import frames, upload
 from team import Team
 
 _MEGABYTE_BYTES = 1024 * 1024
@@ -145,7 +145,7 @@ async def test_list_sessions_shows_sync_no_blackboards(team: Team):
 async def test_upload_session_is_bounded_in_a_part_and_in_all(
     laptop: SyncClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    await assert_refused(laptop, caplog, errors.TooLarge, content=bytes(archive.MAX_PART_BYTES + 1))
+    await assert_refused(laptop, caplog, errors.TooLarge, content=bytes(frames.MAX_PART_BYTES + 1))
     monkeypatch.setattr(upload, "MAX_SESSION_BYTES", len(THREE_LINES) + 4)
     await assert_refused(laptop, caplog, errors.TooLarge)
 

@@ -7,7 +7,7 @@ from sync_client import SyncClient, register_sync_client, search_places
 from transcript_script import TranscriptScript
 
 from commonplace.search.lines import OVERLAP_BYTES
-from commonplace.session_archive import frames, line_blocks, line_scan
+from commonplace.transcripts.archive import frames, line_scan
 from patience import PATIENCE_SECONDS
 from team import Team
 
@@ -31,15 +31,15 @@ def patient_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Frames and blocks so small that a line is soon far larger than both; the size of a block."""
     monkeypatch.setattr(frames, "FRAME_BYTES", 3 * OVERLAP_BYTES)
-    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", 4 * OVERLAP_BYTES)
-    return line_blocks.MAX_BLOCK_BYTES
+    monkeypatch.setattr(line_scan, "MAX_BLOCK_BYTES", 4 * OVERLAP_BYTES)
+    return line_scan.MAX_BLOCK_BYTES
 
 
 @pytest.mark.parametrize("mode", ["literal", "regex"])
 async def test_search_sessions_holds_no_line_whole(
     sync: SyncClient, monkeypatch: pytest.MonkeyPatch, mode: str
 ):
-    monkeypatch.setattr(line_blocks, "MAX_BLOCK_BYTES", FRAME_BYTES // 4)
+    monkeypatch.setattr(line_scan, "MAX_BLOCK_BYTES", FRAME_BYTES // 4)
     await sync.upload("long", b"x" * (15 * FRAME_BYTES))
     tracemalloc.start()
     try:

@@ -13,8 +13,8 @@ from sync_client import SyncClient, register_sync_client, search_places
 
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import restudy_sessions
-from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Tx
+from commonplace.transcripts.archive.study import STUDY_VERSION
 from commonplace.transcripts.boot_echo import ECHO_TEXT
 from team import Team
 

@@ -10,9 +10,9 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import restudy_sessions
-from commonplace.session_archive import line_scan
-from commonplace.session_archive.study import STUDY_VERSION
 from commonplace.store.database import Tx
+from commonplace.transcripts.archive import line_scan
+from commonplace.transcripts.archive.study import STUDY_VERSION
 from team import Team
 
 CART = (

@@ -9,7 +9,7 @@ from transcript_script import TranscriptScript
 
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.restudy import restudy_sessions
-from commonplace.session_archive.study import STUDY_VERSION
+from commonplace.transcripts.archive.study import STUDY_VERSION
 from team import Team
 
 OTTER_SCRIPT = (

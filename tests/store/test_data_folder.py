@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from commonplace.data_folder import DataFolder
-from commonplace.session_archive.frame_storage import open_frame_storage
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
+from commonplace.transcripts.archive.frame_storage import open_frame_storage
 from team import HandClock
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.transcripts.denied_calls import DeniedCall, list_denied_calls
+from commonplace.transcripts.ended_calls import DeniedCall, list_denied_calls
 
 CODEX_CALL = {
     "type": "function_call",

@@ -7,7 +7,7 @@ import samples
 
 from commonplace.clock import SECOND
 from commonplace.transcripts.reader import OutdatedState, TranscriptReader, Utterance
-from commonplace.transcripts.transcript_state import TokenCounts, TokenUse
+from commonplace.transcripts.state import TokenCounts, TokenUse
 
 START = 1_787_220_000 * SECOND
 

@@ -21,9 +21,9 @@ from commonplace.backup.contents import (
     name_table_part,
     parse_body_address,
 )
-from commonplace.session_archive.frame_storage import FrameStorage
 from commonplace.store.migrate import newest_schema
 from commonplace.store.snapshot import Snapshot, StoredTable
+from commonplace.transcripts.archive.frame_storage import FrameStorage
 
 Report = Callable[[str], None]
 FRAME_TABLE = "archive_frame"

@@ -14,11 +14,11 @@ from commonplace.backup.dump import FRAME_TABLE
 from commonplace.backup.inspection import InspectedBackup
 from commonplace.rooms.archives.hashed_rows import HASHED_FRAMES
 from commonplace.search.stored_entries import EntryNumbers, finish_index, insert_stored_entries
-from commonplace.session_archive.frame_storage import FrameStorage
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import apply_migration_files, newest_schema
 from commonplace.store.row_hashes import ROW_HASH
 from commonplace.store.snapshot import StoredTable
+from commonplace.transcripts.archive.frame_storage import FrameStorage
 
 Report = Callable[[str], None]
 ENTRY_TABLE: Final = "entry"

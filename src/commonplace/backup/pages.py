@@ -11,8 +11,8 @@ import msgspec
 
 from commonplace import zstd
 from commonplace.clock import iso
-from commonplace.session_archive.frame_storage import FrameStorage
 from commonplace.store.snapshot import Snapshot
+from commonplace.transcripts.archive.frame_storage import FrameStorage
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME_CHARACTERS = 60

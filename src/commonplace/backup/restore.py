@@ -15,12 +15,12 @@ from commonplace.backup.load import BackupLoader
 from commonplace.clock import DAY, Clock
 from commonplace.data_folder import DATABASE
 from commonplace.rooms.locks.token_epoch import FIRST_EPOCH, raise_token_epoch
-from commonplace.session_archive.frame_storage import IN_DATABASE, FrameStorage, open_frame_storage
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import apply_migration_files
 from commonplace.store.snapshot import Snapshot
 from commonplace.store.sqlite import Sqlite
 from commonplace.store.sqlite_snapshot import SqliteSnapshot
+from commonplace.transcripts.archive.frame_storage import IN_DATABASE, FrameStorage, open_frame_storage
 
 Report = Callable[[str], None]
 _EPOCH_START = 20_454 * DAY

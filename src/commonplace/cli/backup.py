@@ -15,9 +15,9 @@ from commonplace.cli.backup_report import Progress, describe_counts, describe_da
 from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
 from commonplace.data_folder import DATABASE
-from commonplace.session_archive.frame_storage import open_frame_storage
 from commonplace.store.last_backup import describe_backup, write_last_backup
 from commonplace.store.snapshot import Snapshot
+from commonplace.transcripts.archive.frame_storage import open_frame_storage
 
 _MAX_VERIFIED_BYTES = 256_000_000
 _INCOMPLETE_EXIT_CODE = 1

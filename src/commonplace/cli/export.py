@@ -12,7 +12,7 @@ from commonplace.backup.pages import write_pages
 from commonplace.cli.backup import open_snapshot
 from commonplace.cli.backup_report import Progress, describe_counts
 from commonplace.config import Settings
-from commonplace.session_archive.frame_storage import open_frame_storage
+from commonplace.transcripts.archive.frame_storage import open_frame_storage
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Header, Response
 from commonplace.edges.http.router import Route
 from commonplace.rooms.archives.operations import get_stored_session, read_bytes, upload_bytes
-from commonplace.session_archive.archive import MAX_PART_BYTES
+from commonplace.transcripts.archive.frames import MAX_PART_BYTES
 
 _log = logging.getLogger(__name__)
 

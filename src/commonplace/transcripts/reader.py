@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from commonplace.client.agents import load_transcript_formats
-from commonplace.transcripts import plain
 from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, remove_boot_echo
+from commonplace.transcripts.event import Message, ParsedLine, ToolCall, TranscriptEvent
+from commonplace.transcripts.format import PLAIN_FORMAT
 from commonplace.transcripts.json_record import decode_record
-from commonplace.transcripts.transcript_event import Message, ParsedLine, ToolCall, TranscriptEvent
-from commonplace.transcripts.transcript_state import TokenUse, TranscriptState
+from commonplace.transcripts.state import TokenUse, TranscriptState
 from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, LoggedError, TouchedFile
 
 PARSER_VERSION = 4
 """A state made by another version is discarded, and its transcript is read again."""
 
-_FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), plain.FORMAT)}
+_FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), PLAIN_FORMAT)}
 _DOCUMENT = "-document"
 _PARSE_DOCUMENT_LINE = {
     parser.name + _DOCUMENT: parser.parse_document_line

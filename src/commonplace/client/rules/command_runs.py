@@ -83,7 +83,7 @@ def _has_exit_codes(tool: str) -> bool:
 
 def _find_exit_code(run: dict[str, Any], tool: str) -> int | None:
     """The exit code of the command in the transcript; None if it is not there, because it still runs or was refused."""
-    from commonplace.transcripts.command_results import list_command_results  # rules rarely fire
+    from commonplace.transcripts.ended_calls import list_command_results  # rules rarely fire
 
     try:
         lines = _read_end(Path(run["transcript"]))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS, load_transcripts
 from commonplace.client.git.shell_parser import parse_line
 from commonplace.client.project import find_repository
-from commonplace.transcripts.denied_calls import DeniedCall, list_denied_calls
+from commonplace.transcripts.ended_calls import DeniedCall, list_denied_calls
 
 MIN_DENIALS = 2
 _SKIPPED_PROGRAMS = frozenset({"", "cd", "echo", "export", "set", "source", "true", "pwd"})

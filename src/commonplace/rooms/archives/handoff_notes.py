@@ -11,9 +11,9 @@ from commonplace.rooms.knowledge import store as documents
 from commonplace.rooms.knowledge.drafts import CleanText, clean_text
 from commonplace.rooms.sessions import handoff_store
 from commonplace.rooms.sessions import store as sessions
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.study import StudyResult
-from commonplace.session_archive.transcript_notes import compose_transcript_notes, replace_transcript_notes
+from commonplace.transcripts.archive.frames import ArchivedSession
+from commonplace.transcripts.archive.notes import compose_transcript_notes, replace_transcript_notes
+from commonplace.transcripts.archive.study import StudyResult
 
 
 async def prepare_notes(result: StudyResult | None) -> CleanText | None:

@@ -3,7 +3,7 @@
 from commonplace.call import Call
 from commonplace.rooms.archives import model, store
 from commonplace.rooms.workspaces import store as workspaces
-from commonplace.session_archive.archive import ArchivedSession
+from commonplace.transcripts.archive.frames import ArchivedSession
 
 _LATEST_TIME = 2**62
 _DEFAULT_LIMIT = 20

@@ -14,12 +14,15 @@ from commonplace.masking import MASKING_VERSION
 from commonplace.masking.transcript_lines import MaskedBytes, mask_lines_in_place
 from commonplace.rooms.archives import store
 from commonplace.rooms.archives.upload import write_bodies_outside
-from commonplace.session_archive import frames
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.frames import FRAME_BYTES, StoredFrame
-from commonplace.session_archive.session_bytes import open_stored_frame
-from commonplace.session_archive.study import ends_with_record
 from commonplace.store.database import Tx
+from commonplace.transcripts.archive import frames
+from commonplace.transcripts.archive.frames import (
+    FRAME_BYTES,
+    ArchivedSession,
+    StoredFrame,
+    open_stored_frame,
+)
+from commonplace.transcripts.archive.study import ends_with_record
 
 _FRAMES_PER_BATCH = 18
 MaskBytes = Callable[[bytes], MaskedBytes]

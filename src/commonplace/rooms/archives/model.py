@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from commonplace import errors
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.session_archive.archive import MAX_PART_BYTES, MAX_SESSION_BYTES, ArchivedSession
+from commonplace.transcripts.archive.frames import MAX_PART_BYTES, MAX_SESSION_BYTES, ArchivedSession
 
 BYTES_PER_TOKEN = 4
 

@@ -26,16 +26,11 @@ from commonplace.rooms.workspaces.model import (
     WorkspaceId,
     WriteToken,
 )
-from commonplace.session_archive import chat_page, raw_page
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.byte_span import ByteSpan, read_span
-from commonplace.session_archive.encodings import ContentEncoding
-from commonplace.session_archive.frames import FRAME_BYTES
-from commonplace.session_archive.raw_page import PageRequest, PageView
-from commonplace.session_archive.screening import MAX_LINE_BYTES, ScreenedPart
-from commonplace.session_archive.session_bytes import FRAMES_PER_READ
-from commonplace.session_archive.session_matches import SessionMatches
-from commonplace.session_archive.upload import wrong_offset
+from commonplace.transcripts.archive import pages
+from commonplace.transcripts.archive.frames import FRAME_BYTES, FRAMES_PER_READ, ArchivedSession
+from commonplace.transcripts.archive.line_scan import SessionMatches
+from commonplace.transcripts.archive.pages import ByteSpan, PageRequest, PageView, read_span
+from commonplace.transcripts.archive.upload import MAX_LINE_BYTES, ContentEncoding, ScreenedPart, wrong_offset
 
 _FRAMES_OF_LINE = MAX_LINE_BYTES // FRAME_BYTES + 1
 
@@ -179,8 +174,8 @@ def _build_receipt(
     )
 
 
-async def _build_page(page: PageRequest) -> chat_page.ChatPage | raw_page.RawPage:
-    return await (chat_page.build_chat_page if page.view == "chat" else raw_page.build_raw_page)(page)
+async def _build_page(page: PageRequest) -> pages.ChatPage | pages.RawPage:
+    return await (pages.build_chat_page if page.view == "chat" else pages.build_raw_page)(page)
 
 
 @operation("read_session", role="any", session="own", after_commit=_build_page)
@@ -196,9 +191,9 @@ async def read_session(
     """Read (view, replay) transcript of an old, past session: messages, tool calls, raw lines."""
     archive = await lookup.find_session(call, workspace_id, session_id)
     max_bytes = max_tokens * model.BYTES_PER_TOKEN
-    frame_count = chat_page.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
+    frame_count = pages.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
     study_state = await study_store.load_study_state(call.tx, archive) if view == "chat" else b""
-    first_line = chat_page.find_first_line(study_state, offset)
+    first_line = pages.find_first_line(study_state, offset)
     frames = (
         await store.list_frames_of_line(call.tx, archive, first_line, frame_count)
         if offset < archive.total_lines

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from commonplace.rooms.archives import store, study_store
-from commonplace.session_archive import frames, study
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.store.database import Database, Tx
+from commonplace.transcripts.archive import frames, study
+from commonplace.transcripts.archive.frames import ArchivedSession
+from commonplace.transcripts.archive.study import STUDY_VERSION, StudyResult
 
 _BATCH_BYTES = 8 * 1024 * 1024
 _MAX_BYTES_PER_RUN = 512 * 1024 * 1024

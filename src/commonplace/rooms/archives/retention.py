@@ -5,8 +5,8 @@ from typing import Any
 
 from commonplace.clock import DAY
 from commonplace.rooms.archives import store
-from commonplace.session_archive import frame_storage
 from commonplace.store.database import Database
+from commonplace.transcripts.archive import frame_storage
 
 
 async def delete_orphaned_bodies(calls: Any) -> None:

@@ -25,9 +25,9 @@ from commonplace.search.index import refresh_entries
 from commonplace.search.refresh import entry_from_item, purge_deleted_words
 from commonplace.search.term_counts import add_project_changes
 from commonplace.search.text import tokenize
-from commonplace.session_archive.archive import ArchivedSession
 from commonplace.store.database import Tx
 from commonplace.store.last_backup import read_last_backup
+from commonplace.transcripts.archive.frames import ArchivedSession
 
 REPLACEMENT = "[scrubbed]"
 MIN_SECRET_CHARACTERS = 8

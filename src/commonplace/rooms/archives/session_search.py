@@ -19,16 +19,16 @@ from commonplace.search import index, text
 from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words, show_relevance
 from commonplace.search.query import EntryFilter
 from commonplace.search.relevance import is_relevant
-from commonplace.session_archive import passages
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.line_scan import LineScan
-from commonplace.session_archive.session_matches import (
+from commonplace.store.database import Database, Row, Tx
+from commonplace.transcripts.archive import study
+from commonplace.transcripts.archive.frames import ArchivedSession
+from commonplace.transcripts.archive.line_scan import (
     SNIPPET_CHARACTERS,
+    LineScan,
     SessionMatch,
     SessionMatches,
     SessionQuery,
 )
-from commonplace.store.database import Database, Row, Tx
 from commonplace.transcripts.error_messages import find_errors, fingerprint_error
 
 DEFAULT_MATCHES_PER_SESSION = 3
@@ -223,16 +223,16 @@ async def _load_matches(
 
 
 def _match_from_passage(
-    entry_id: str, pieces: list[passages.PassagePiece], tokens: set[str], relevance: float
+    entry_id: str, pieces: list[study.PassagePiece], tokens: set[str], relevance: float
 ) -> SessionMatch:
     workspace, session = study_store.session_from_entry_id(entry_id)
-    piece = passages.find_best_piece(pieces, tokens)
+    piece = study.find_best_piece(pieces, tokens)
     return SessionMatch(
         workspace_id=workspace,
         session_id=session,
         line=piece.line,
         role=piece.role,
-        snippet=passages.find_best_snippet(piece.text, tokens, SNIPPET_CHARACTERS),
+        snippet=study.find_best_snippet(piece.text, tokens, SNIPPET_CHARACTERS),
         at="" if piece.at is None else iso(piece.at),
         relevance=show_relevance(relevance),
     )

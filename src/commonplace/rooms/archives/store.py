@@ -8,12 +8,10 @@ from dataclasses import asdict, astuple, fields, replace
 from functools import partial
 
 from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES, HASHED_FRAMES
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.frames import FramePosition, StoredFrame
-from commonplace.session_archive.session_bytes import SessionBytes
 from commonplace.store.database import Database, Row, Tx, Value
 from commonplace.store.ids import MIN_PREFIX_CHARACTERS, pick_id_by_prefix
 from commonplace.store.row_hashes import ROW_HASH, set_hash_if_unchanged
+from commonplace.transcripts.archive.frames import ArchivedSession, FramePosition, SessionBytes, StoredFrame
 
 _COLUMNS = ", ".join(field.name for field in fields(ArchivedSession))
 _FRAME_COLUMNS = "first_byte, raw_bytes, lines_before, lines_through, sha256, stored_bytes, address, body"

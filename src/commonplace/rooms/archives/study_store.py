@@ -14,12 +14,11 @@ from commonplace.rooms.archives import store
 from commonplace.rooms.archives.hashed_rows import HASHED_ARCHIVES
 from commonplace.rooms.sessions import store as sessions
 from commonplace.search import index
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.passages import PassagePiece, unpack_passage
-from commonplace.session_archive.study import STUDY_VERSION, StudyResult
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx
 from commonplace.store.row_hashes import set_hash_if_unchanged
+from commonplace.transcripts.archive.frames import ArchivedSession
+from commonplace.transcripts.archive.study import STUDY_VERSION, PassagePiece, StudyResult, unpack_passage
 from commonplace.transcripts.work_log import LoggedError
 
 _WHERE_KEY = "project = $1 and workspace = $2 and session = $3"

@@ -14,9 +14,9 @@ from commonplace.operation import Reply, operation
 from commonplace.rooms.archives import study_store
 from commonplace.rooms.archives.transcripts import list_projects_of_archives
 from commonplace.rooms.backlog.model import ProjectOrAll
-from commonplace.session_archive.study import decode_progress
 from commonplace.store.database import Row
-from commonplace.transcripts.transcript_state import TokenCounts, TokenUse
+from commonplace.transcripts.archive.study import decode_progress
+from commonplace.transcripts.state import TokenCounts, TokenUse
 
 _MAX_TRANSCRIPTS = 300
 _MILLION = 1_000_000

@@ -16,14 +16,11 @@ from commonplace.rooms.archives.handoff_notes import prepare_notes
 from commonplace.rooms.knowledge.drafts import CleanText
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Workspace
-from commonplace.session_archive import digests, frame_storage, upload
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.frames import PackedFrame, StoredFrame
-from commonplace.session_archive.screening import ScreenedPart, list_secret_kinds, screen_part
-from commonplace.session_archive.session_bytes import SessionBytes
-from commonplace.session_archive.study import StudyResult
-from commonplace.session_archive.upload import UploadedPart
 from commonplace.store.database import Database, Tx
+from commonplace.transcripts.archive import frame_storage, upload
+from commonplace.transcripts.archive.frames import ArchivedSession, PackedFrame, SessionBytes, StoredFrame
+from commonplace.transcripts.archive.study import StudyResult
+from commonplace.transcripts.archive.upload import ScreenedPart, UploadedPart, list_secret_kinds, screen_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
         upload.validate_sha256(arguments["sha256"], part, archive.sha256, is_exact=not archive.masked_lines)
         await upload.require_same_bytes(stored, part)
         return PreparedUpload(archive, [])
-    sha256, is_exact = await digests.extend_digest(stored, part.content)
+    sha256, is_exact = await upload.extend_digest(stored, part.content)
     upload.validate_sha256(arguments["sha256"], part, sha256, is_exact=is_exact)
     if calls.settings.secrets == "refuse":
         await _refuse_secrets(stored, part)

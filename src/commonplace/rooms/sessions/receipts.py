@@ -10,8 +10,8 @@ from commonplace.rooms.backlog import store as backlog
 from commonplace.rooms.sessions import store
 from commonplace.rooms.work import store as work
 from commonplace.rooms.work.model import describe_wait
-from commonplace.session_archive.transcript_notes import have_edits, replace_transcript_notes
 from commonplace.store.database import Row, Tx
+from commonplace.transcripts.archive.notes import have_edits, replace_transcript_notes
 
 _MAX_LISTED = 30
 _TITLE_LABELS = ("Task: ", "Files changed: ", "Claimed", "Last prompt: ")

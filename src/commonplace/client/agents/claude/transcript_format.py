@@ -4,7 +4,15 @@ import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import transcript_state as titles
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.event import (
+    Message,
+    ParsedLine,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
 from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.json_record import (
     Record,
@@ -15,15 +23,7 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
-from commonplace.transcripts.transcript_event import (
-    Message,
-    ParsedLine,
-    TranscriptEvent,
-    build_tool_call,
-    build_tool_result,
-    extract_response_text,
-)
-from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
+from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _TITLES = {
     "custom-title": ("customTitle", titles.CUSTOM_TITLE),

@@ -9,7 +9,16 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import transcript_state as titles
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.event import (
+    Message,
+    ParsedLine,
+    ToolResult,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
 from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.json_record import (
     Record,
@@ -21,16 +30,7 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
-from commonplace.transcripts.transcript_event import (
-    Message,
-    ParsedLine,
-    ToolResult,
-    TranscriptEvent,
-    build_tool_call,
-    build_tool_result,
-    extract_response_text,
-)
-from commonplace.transcripts.transcript_state import TranscriptState
+from commonplace.transcripts.state import TranscriptState
 
 _ROLES = ("user", "assistant")
 _CONTROL_TYPES = ("turn_ended",)

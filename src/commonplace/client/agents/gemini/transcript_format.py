@@ -4,8 +4,16 @@ import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import transcript_state as titles
-from commonplace.transcripts.command_report import parse_command_report
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.event import (
+    Message,
+    ParsedLine,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+    parse_command_report,
+)
 from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.json_record import (
     Record,
@@ -17,15 +25,7 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
-from commonplace.transcripts.transcript_event import (
-    Message,
-    ParsedLine,
-    TranscriptEvent,
-    build_tool_call,
-    build_tool_result,
-    extract_response_text,
-)
-from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
+from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
 # Possessive, up to the closing quote or the end of the line, so no character is matched twice.

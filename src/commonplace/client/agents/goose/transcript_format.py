@@ -6,7 +6,16 @@ The first line is about the session, each other line is a message whose content 
 from typing import Any
 
 from commonplace.client.agents import ARCHIVED_PROGRAMS
-from commonplace.transcripts import transcript_state as titles
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.event import (
+    Message,
+    ParsedLine,
+    ToolResult,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+    extract_response_text,
+)
 from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.json_record import (
     Record,
@@ -16,16 +25,7 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
-from commonplace.transcripts.transcript_event import (
-    Message,
-    ParsedLine,
-    ToolResult,
-    TranscriptEvent,
-    build_tool_call,
-    build_tool_result,
-    extract_response_text,
-)
-from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
+from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _TOOL = ARCHIVED_PROGRAMS["goose"].transcript_tool
 _ROLES = ("user", "assistant")

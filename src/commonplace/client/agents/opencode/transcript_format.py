@@ -1,7 +1,15 @@
 """Parses opencode's sessions as `transcripts.py` exports them: one line per session, message and part of a message."""
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import transcript_state as titles
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.event import (
+    Message,
+    ParsedLine,
+    ToolResult,
+    TranscriptEvent,
+    build_tool_call,
+    build_tool_result,
+)
 from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.json_record import (
     Record,
@@ -12,15 +20,7 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
-from commonplace.transcripts.transcript_event import (
-    Message,
-    ParsedLine,
-    ToolResult,
-    TranscriptEvent,
-    build_tool_call,
-    build_tool_result,
-)
-from commonplace.transcripts.transcript_state import TokenCounts, TranscriptState
+from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _KINDS = ("session", "message", "part")
 _ROLES = ("user", "assistant", "summary")

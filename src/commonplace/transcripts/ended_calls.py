@@ -1,15 +1,38 @@
-"""The tool calls of a transcript that a person denied at the prompt of their agent program.
+"""How calls of a transcript ended, for hooks: the shell commands with their exit codes, and what a person denied."""
 
-Each program has its own words for it. What a hook denied does not count: nobody decided that then.
-"""
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from commonplace.client.agents import AGENTS, load_transcript_formats
+from commonplace.transcripts.event import ToolCall, ToolResult, extract_response_text
 from commonplace.transcripts.json_record import Record, decode_record, get_nested, list_records, text_or_empty
-from commonplace.transcripts.transcript_event import ToolCall, extract_response_text
-from commonplace.transcripts.transcript_state import TranscriptState
+from commonplace.transcripts.state import TranscriptState
+
+
+class CommandResult(NamedTuple):
+    command: str
+    exit_code: int | None
+    at: int | None
+    """Microseconds since 1970."""
+
+
+def list_command_results(lines: Sequence[bytes], tool: str) -> Iterator[CommandResult]:
+    """`tool` names the program that wrote the lines; the first of them may be incomplete."""
+    parse_record = next(
+        (parser.parse_record for parser in load_transcript_formats() if parser.name == tool), None
+    )
+    state, commands = TranscriptState(tool_hint=tool), dict[str, str]()
+    for line in lines:
+        record = decode_record(line) if parse_record else None
+        parsed = parse_record(record, state) if parse_record and record else None
+        for event in parsed.events if parsed else ():
+            if isinstance(event, ToolCall) and event.command:
+                commands[event.id] = event.command
+            elif isinstance(event, ToolResult) and event.id in commands:
+                yield CommandResult(
+                    commands[event.id], event.exit_code, event.at or (parsed.at if parsed else None)
+                )
+
 
 _CLAUDE_PREFIX = "The user doesn't want to"
 _CODEX_TEXTS = ("exec command rejected by user", "patch rejected by user")

@@ -1,31 +1,109 @@
 """Scan the lines of sessions, without their secrets, for a text or a regular expression, bounded in bytes, lines and time.
 
-The room decides which sessions are scanned and in which order (`rooms/archives/search.py`).
-"""
+The room decides which sessions are scanned and in which order (`rooms/archives/search.py`)."""
 
 import asyncio
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from commonplace.clock import iso
 from commonplace.masking import MASKING_VERSION
 from commonplace.masking.transcript_lines import mask_lines_for_reading, mask_lines_in_place
+from commonplace.operation import Reply
 from commonplace.search import lines
-from commonplace.session_archive import frames
-from commonplace.session_archive.archive import ArchivedSession
-from commonplace.session_archive.line_blocks import LineBlock, split_into_blocks
-from commonplace.session_archive.session_bytes import SessionBytes
-from commonplace.session_archive.session_matches import (
-    SNIPPET_CHARACTERS,
-    SessionMatch,
-    SessionMatches,
-    SessionQuery,
-)
+from commonplace.search.lines import OVERLAP_BYTES
+from commonplace.transcripts.archive import frames
+from commonplace.transcripts.archive.frames import ArchivedSession, SessionBytes
 from commonplace.transcripts.boot_echo import ECHO_TEXT, list_said_texts
 from commonplace.transcripts.json_record import decode_record, list_texts, parse_time
 from commonplace.transcripts.reader import TranscriptReader
+
+SNIPPET_CHARACTERS = 320
+
+
+class SessionMatch(Reply):
+    workspace_id: str
+    session_id: str
+    line: int
+    role: str
+    snippet: str
+    at: str = ""
+    relevance: float | None = None
+
+
+class SessionMatches(Reply):
+    matches: list[SessionMatch]
+    truncated: bool
+    message: str = ""
+
+
+class SessionQuery(msgspec.Struct, frozen=True):
+    query: str
+    workspace: str | None
+    projects: list[str]
+    since: int
+    until: int
+    limit: int
+    per_session: int
+
+
+MAX_BLOCK_BYTES = 1024 * 1024
+"""A longer line comes in parts; each part starts with the last bytes of the part before."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineBlock:
+    """Whole lines from line number `first_line` on, without the last newline; or a part of one long line."""
+
+    first_line: int
+    content: bytes
+    begins: bool = True
+    ends: bool = True
+
+    @property
+    def has_whole_lines(self) -> bool:
+        return self.begins and self.ends
+
+
+async def split_into_blocks(pieces: AsyncIterator[bytes]) -> AsyncIterator[LineBlock]:
+    splitter = _BlockSplitter()
+    async for piece in pieces:
+        for block in splitter.add_piece(piece):
+            yield block
+    if splitter.pending:
+        yield splitter.flush()
+
+
+class _BlockSplitter:
+    def __init__(self) -> None:
+        self.pending = b""
+        self._line, self._begins = 0, True
+
+    def add_piece(self, piece: bytes) -> Iterator[LineBlock]:
+        lines, newline, self.pending = (self.pending + piece).rpartition(b"\n")
+        if newline:
+            yield from self._whole_lines(lines)
+        if len(self.pending) > MAX_BLOCK_BYTES:
+            yield LineBlock(self._line, self.pending, self._begins, ends=False)
+            self.pending, self._begins = self.pending[-OVERLAP_BYTES:], False
+
+    def flush(self) -> LineBlock:
+        return LineBlock(self._line, self.pending, self._begins)
+
+    def _whole_lines(self, lines: bytes) -> Iterator[LineBlock]:
+        if not self._begins:
+            end, newline, lines = lines.partition(b"\n")
+            yield LineBlock(self._line, end, begins=False)
+            self._line, self._begins = self._line + 1, True
+            if not newline:
+                return
+        yield LineBlock(self._line, lines)
+        self._line += lines.count(b"\n") + 1
+
 
 _MAX_SCANNED_BYTES = 512 * 1024 * 1024
 _MAX_SCANNED_LINES = 2_000_000

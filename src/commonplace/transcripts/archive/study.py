@@ -4,20 +4,119 @@ This runs before the transaction; `rooms/archives/study_store.py` saves the resu
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from commonplace import zstd
 from commonplace.masking.transcript_lines import mask_lines_for_reading
 from commonplace.search import text
-from commonplace.session_archive import passages
-from commonplace.session_archive.passages import PassagePiece, SessionPassage
+from commonplace.shortening import ELLIPSIS
 from commonplace.transcripts import reader
 from commonplace.transcripts.json_record import decode_record
-from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary
-from commonplace.transcripts.transcript_state import TokenUse
+from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary, Utterance
+from commonplace.transcripts.state import TokenUse
 from commonplace.transcripts.work_log import LoggedError
+
+MAX_PASSAGE_CHARACTERS = 3000
+_INDEXED_ROLES = ("user", "assistant", "summary", "tool", "output")
+_TOOL_CALL_CHARACTERS = 120
+_UTTERANCE_CHARACTERS = 24_000
+_PROMPT_CHARACTERS = 600
+_MIN_PROMPT_TOKENS = 3
+
+
+class PassagePiece(msgspec.Struct, array_like=True, frozen=True):
+    line: int
+    role: str
+    at: int | None
+    text: str
+
+
+class SessionPassage(msgspec.Struct, array_like=True, frozen=True):
+    number: int
+    pieces: list[PassagePiece]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(piece.text for piece in self.pieces)
+
+    @property
+    def at(self) -> int | None:
+        return next((piece.at for piece in self.pieces if piece.at is not None), None)
+
+    @property
+    def is_full(self) -> bool:
+        return sum(len(piece.text) for piece in self.pieces) >= MAX_PASSAGE_CHARACTERS // 2
+
+
+def append_utterances(
+    last: SessionPassage | None, next_number: int, utterances: Iterable[Utterance]
+) -> list[SessionPassage]:
+    """The passages of these utterances; the first of them continues `last`, which is not full."""
+    number, pieces = (last.number, list(last.pieces)) if last else (next_number, [])
+    passages: list[SessionPassage] = []
+    size = sum(len(piece.text) for piece in pieces)
+    for piece in _split_utterances(utterances):
+        if pieces and size + len(piece.text) > MAX_PASSAGE_CHARACTERS:
+            passages.append(SessionPassage(number, pieces))
+            number, pieces, size = number + 1, [], 0
+        pieces.append(piece)
+        size += len(piece.text)
+    return [*passages, SessionPassage(number, pieces)] if pieces else passages
+
+
+def list_prompts(utterances: Iterable[Utterance]) -> list[PassagePiece]:
+    """The beginnings of what the person asked for: they tell best what a session was about."""
+    return [
+        PassagePiece(utterance.line, utterance.role, utterance.at, utterance.text[:_PROMPT_CHARACTERS])
+        for utterance in utterances
+        if utterance.role == "user" and len(text.tokenize(utterance.text)) >= _MIN_PROMPT_TOKENS
+    ]
+
+
+def _split_utterances(utterances: Iterable[Utterance]) -> Iterable[PassagePiece]:
+    for utterance in utterances:
+        if utterance.role not in _INDEXED_ROLES:
+            continue
+        words = (
+            f"{utterance.tool} {utterance.text}"[:_TOOL_CALL_CHARACTERS]
+            if utterance.role == "tool"
+            else utterance.text[:_UTTERANCE_CHARACTERS]
+        )
+        for part in text.split_passages(words, MAX_PASSAGE_CHARACTERS):
+            if part:
+                yield PassagePiece(utterance.line, utterance.role, utterance.at, part)
+
+
+def pack_pieces(pieces: Sequence[PassagePiece]) -> bytes:
+    return zstd.compress(msgspec.msgpack.encode(pieces), level=3)
+
+
+def unpack_passage(body: bytes) -> list[PassagePiece]:
+    return msgspec.msgpack.decode(zstd.decompress(body), type=list[PassagePiece])
+
+
+def find_best_piece(pieces: Sequence[PassagePiece], query_tokens: set[str]) -> PassagePiece:
+    """The piece with the most query tokens; on a tie, not a tool call."""
+    return max(
+        pieces, key=lambda piece: (_count_shared_tokens(piece.text, query_tokens), piece.role != "tool")
+    )
+
+
+def find_best_snippet(words: str, query_tokens: set[str], max_characters: int) -> str:
+    """The part of a text with the most query tokens; an ellipsis marks where it is cut."""
+    if len(words) <= max_characters:
+        return words
+    parts = text.split_passages(words, max_characters - 2 * len(ELLIPSIS))
+    best = max(parts, key=lambda part: _count_shared_tokens(part, query_tokens))
+    return f"{'' if best == parts[0] else ELLIPSIS}{best}{'' if best == parts[-1] else ELLIPSIS}"
+
+
+def _count_shared_tokens(words: str, query_tokens: set[str]) -> int:
+    return len(query_tokens & set(text.tokenize(words)))
+
 
 STUDY_VERSION = 100 * reader.PARSER_VERSION + 4
 """Version of the parsers and of the passages made from what they read. A session of another version is studied again."""
@@ -62,7 +161,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: bytes) -> Study
         return StudyResult(first_line)
     transcript = TranscriptReader(before.reader, tool, with_outputs=True)
     utterances = transcript.read(first_line, mask_lines_for_reading(lines))
-    grown = passages.append_utterances(before.last_passage, before.passages, utterances)
+    grown = append_utterances(before.last_passage, before.passages, utterances)
     errors, dropped = transcript.take_changed_errors()
     last = grown[-1] if grown else before.last_passage
     after = StudyProgress(
@@ -77,13 +176,10 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: bytes) -> Study
         after.lines,
         msgspec.msgpack.encode(after),
         transcript.build_summary(),
+        [(passage, pack_pieces(passage.pieces), text.count_tokens(passage.text)) for passage in grown],
         [
-            (passage, passages.pack_pieces(passage.pieces), text.count_tokens(passage.text))
-            for passage in grown
-        ],
-        [
-            (prompt, passages.pack_pieces([prompt]), text.count_tokens(prompt.text))
-            for prompt in passages.list_prompts(utterances)
+            (prompt, pack_pieces([prompt]), text.count_tokens(prompt.text))
+            for prompt in list_prompts(utterances)
         ],
         [(error, text.count_tokens(_text_of_error(error))) for error in errors],
         dropped,
