@@ -13,9 +13,8 @@ from pathlib import Path
 
 from bench.tables import print_table
 from commonplace import sqlguard
-from commonplace.rooms.databases.config import RegisteredDatabase
-from commonplace.sqlguard.engines.sqlite import run_sqlite_query
-from commonplace.sqlguard.engines.sqlite_workers import WORKERS
+from commonplace.rooms.databases.store import RegisteredDatabase
+from commonplace.sqlguard.sqlite import SQLITE, WORKERS
 
 _QUERIES = 300
 _SQL = (
@@ -55,10 +54,10 @@ def measure_bare(path: Path) -> float:
 
 async def measure_guarded(path: Path, check: Callable[[], sqlguard.CheckedStatement]) -> tuple[float, float]:
     database = RegisteredDatabase("bench", "sqlite", str(path), "", 0, "", "")
-    await run_sqlite_query(database, check(), 100)
+    await SQLITE.run_query(database, check(), 100, ())
     before, started = read_worker_seconds(), time.process_time()
     for _ in range(_QUERIES):
-        await run_sqlite_query(database, check(), 100)
+        await SQLITE.run_query(database, check(), 100, ())
     server = (time.process_time() - started) / _QUERIES
     return server, (read_worker_seconds() - before) / _QUERIES
 

@@ -1,4 +1,4 @@
-"""Sessions of agents: who a session belongs to, that it is alive, and the notices that wait for it.
+"""Sessions of agents: who a session belongs to, and that it is alive.
 
 A session id is a secret of its owner, so the store keeps only a digest. The id contains its project, and the project's
 length in the last two hex digits, so that no query has to search across projects. Starting and ending sessions is
@@ -17,7 +17,6 @@ from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import HOUR, SECOND, Clock
 from commonplace.masking.session_ids import hash_session_id
-from commonplace.notice import format_notices
 from commonplace.store.database import Database, Row, Statement, Tx
 
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
@@ -205,34 +204,6 @@ def _session_not_found() -> errors.SessionNotFound:
     return errors.SessionNotFound(hint="Call memory_start_session and pass the session_id that it returns.")
 
 
-async def notify_sessions(
-    tx: Tx, project: str, sessions: Sequence[str], text: str, now: int, id_prefix: str = ""
-) -> None:
-    """Store a notice that is delivered with the next reply to each of these sessions."""
-    await tx.many(
-        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(project, session, now, f"{id_prefix}{secrets.token_hex(4)}", text) for session in sessions],
-    )
-
-
-async def delete_notices(tx: Tx, session: AgentSession, texts: Sequence[str]) -> None:
-    """Drop notices that the session need not read any more."""
-    await tx.queue(
-        "delete from notice where project = $1 and session = $2 and text = any($3)",
-        session.project,
-        session.id,
-        list(texts),
-    )
-
-
-async def notify_agents(tx: Tx, project: str, agents: Sequence[str], text: str, now: int) -> list[str]:
-    """Store the same notice for every live session of these agents; return the agents that have one."""
-    if not agents:
-        return []
-    rows = await list_live_sessions_of_agents(tx, project, agents, now)
-    return await _notify_rows(tx, project, rows, text, now)
-
-
 async def list_live_sessions_of_agents(
     tx: Tx, project: str, agents: Sequence[str], now: int
 ) -> Sequence[Row]:
@@ -245,11 +216,6 @@ async def list_live_sessions_of_agents(
     )
 
 
-async def _notify_rows(tx: Tx, project: str, rows: Sequence[Row], text: str, now: int) -> list[str]:
-    await notify_sessions(tx, project, [row["id"] for row in rows], text, now)
-    return sorted({row["agent"] for row in rows})
-
-
 async def list_live_sessions(tx: Tx, project: str, now: int, but: str = "") -> Sequence[Row]:
     """List id and agent of the sessions of a project that are alive, the latest first, without one of them."""
     return await tx.all(
@@ -259,21 +225,6 @@ async def list_live_sessions(tx: Tx, project: str, now: int, but: str = "") -> S
         but,
         now - SESSION_LIVE_MICROSECONDS,
     )
-
-
-async def notify_project(tx: Tx, project: str, text: str, now: int, but: str = "") -> list[str]:
-    """Leave news for every live session of a project, except the one that made it; return their agents."""
-    rows = await list_live_sessions(tx, project, now, but)
-    return await _notify_rows(tx, project, rows, text, now)
-
-
-async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
-    rows = await tx.all(
-        "delete from notice where project = $1 and session = $2 returning at, id, text",
-        session.project,
-        session.id,
-    )
-    return format_notices(rows)
 
 
 class ActivityRecorder:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from commonplace import access, acting, activity, errors, events, idempotency, suggestions
+from commonplace import access, acting, errors, events, idempotency, suggestions
 from commonplace.access import Caller
 from commonplace.activity import ONLY_SESSION, ActivityRecorder, AgentSession, SessionQuery
 from commonplace.admission import CallAdmission
@@ -25,6 +25,7 @@ from commonplace.arguments import SecretMask
 from commonplace.call_request import CallRequest, MustWrite
 from commonplace.clock import Clock, WatchedClock
 from commonplace.config import Settings
+from commonplace.notices import take_notices
 from commonplace.operation import Operation, OperationFamily
 from commonplace.retention import RetentionProgress
 from commonplace.search.engine import SearchEngine
@@ -258,7 +259,7 @@ class Calls:
     async def _take_notices(self, operation: Operation, session: AgentSession | None) -> list[str]:
         if session is None or not session.has_notice:
             return []
-        return await self._write_after(operation.name, lambda tx: activity.take_notices(tx, session)) or []
+        return await self._write_after(operation.name, lambda tx: take_notices(tx, session)) or []
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
         if request.reads_first:
@@ -366,7 +367,7 @@ class Calls:
             has_news |= await touch
         await self.search.refresh_items(call.tx, call.changed_items, call.new_entries)
         has_news = has_news and not operation.leaves_notices
-        notices = await activity.take_notices(call.tx, session) if session and has_news else []
+        notices = await take_notices(call.tx, session) if session and has_news else []
         row = (operation.name, "ok", call.agent, call.caller, call.subject)
         await self._insert_audit_row(call.tx, call.project, call.now, *row)
         return notices

@@ -1,6 +1,8 @@
 """Shortens texts that replies, notices and boot packs show: whatever is cut ends with an ellipsis, so that nobody takes a
 part for the whole. Excerpts of documents, which may be cut at both ends, are in `rooms/knowledge/excerpts.py`."""
 
+from collections.abc import Sequence
+
 ELLIPSIS = "…"
 
 
@@ -19,3 +21,10 @@ def shorten_middle(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2].rstrip()} {ELLIPSIS} {text[-(limit // 2) :].lstrip()}"
+
+
+def list_names(names: Sequence[str], limit: int) -> str:
+    """List a few names and count the rest: `a.py, b.py and 3 more`."""
+    distinct = sorted(set(names))
+    more = len(distinct) - limit
+    return ", ".join(distinct[:limit]) + (f" and {more} more" if more > 0 else "")

@@ -21,9 +21,9 @@ import pymysql
 import pytest
 
 from commonplace import errors, sqlguard
-from commonplace.rooms.databases import config
-from commonplace.rooms.databases.config import RegisteredDatabase
+from commonplace.rooms.databases import store
 from commonplace.rooms.databases.query_limits import QueryLimiter, query_limiter
+from commonplace.rooms.databases.store import RegisteredDatabase
 from patience import PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
@@ -68,7 +68,7 @@ class DatabaseAddress:
 
 
 def clear_registered_databases() -> None:
-    config.load_registered_databases.cache_clear()
+    store.load_registered_databases.cache_clear()
     query_limiter.cache_clear()
 
 

@@ -11,9 +11,9 @@ import asyncpg
 import pytest
 from guarded_databases import DatabaseAddress, refusal_code_of
 
-from commonplace.rooms.databases import config
+from commonplace.rooms.databases import store
 from commonplace.rooms.databases.query_limits import query_limiter
-from commonplace.sqlguard.engines import sqlite
+from commonplace.sqlguard import sqlite
 from patience import PATIENCE_SECONDS, wait_until_async
 from team import Team
 
@@ -113,7 +113,7 @@ async def test_query_of_sqlite_is_killed_at_its_timeout_and_others_go_on(
     )
     assert (await bob.db(action="query", database="app", query="select 1"))["rows"] == [[1]]
     assert await asking == "too_large"
-    assert query_limiter(config.load_registered_databases()["hurried"]).running_by_agent == {}
+    assert query_limiter(store.load_registered_databases()["hurried"]).running_by_agent == {}
     assert (await alice.db(action="query", database="app", query="select 2"))["rows"] == [[2]]
 
 
@@ -126,7 +126,7 @@ async def test_query_is_refused_while_an_agent_has_two_running(
     running = [
         asyncio.create_task(alice.db(action="query", database="app", query=SLOW_SQLITE)) for _ in range(2)
     ]
-    held = config.load_registered_databases()["app"]
+    held = store.load_registered_databases()["app"]
 
     async def both() -> bool:
         return query_limiter(held).running_by_agent.get("alice") == 2

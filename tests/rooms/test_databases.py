@@ -9,8 +9,7 @@ from guarded_databases import DatabaseAddress, refusal_code_of
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.rooms.databases import config
-from commonplace.sqlguard import engines
+from commonplace.rooms.databases import store
 from team import Team
 
 pytestmark = pytest.mark.processes
@@ -86,7 +85,7 @@ async def test_list_says_what_is_wrong_with_a_registration(team: Team, register:
 
 
 def test_registration_reads_the_names_of_the_contract():
-    read = config.read_databases(
+    read = store.read_databases(
         {
             "DB_SHOP_EU_TYPE": "mssql",
             "DB_SHOP_EU_NAME": "shop",
@@ -98,7 +97,7 @@ def test_registration_reads_the_names_of_the_contract():
         }
     )
     assert read == {
-        "shop_eu": config.RegisteredDatabase(
+        "shop_eu": store.RegisteredDatabase(
             "shop_eu",
             "mssql",
             "shop",
@@ -295,8 +294,6 @@ async def test_query_without_its_driver_is_a_clear_refusal(
     team: Team, register: Any, monkeypatch: pytest.MonkeyPatch
 ):
     register("APP", DatabaseAddress("mysql", "shop", "127.0.0.1", 1))
-    monkeypatch.delattr(engines, "mysql", raising=False)
-    monkeypatch.delitem(sys.modules, "commonplace.sqlguard.engines.mysql", raising=False)
     monkeypatch.setitem(sys.modules, "pymysql", None)
     alice = await team.agent("alice")
     with pytest.raises(errors.Unavailable) as refusal:

@@ -18,8 +18,9 @@ from guarded_databases import (
 
 from commonplace import errors, sqlguard
 from commonplace.rooms.databases.query_limits import QueryLimiter
-from commonplace.sqlguard.engines.sqlite_workers import WORKERS
-from commonplace.sqlguard.view_check import check_view
+from commonplace.sqlguard.dialect import check_view
+from commonplace.sqlguard.mysql import MYSQL
+from commonplace.sqlguard.sqlite import WORKERS
 from patience import PATIENCE_SECONDS
 from team import create_database
 
@@ -231,7 +232,7 @@ def test_settings_of_mysql_are_not_read_through_the_schema(view: str):
 )
 def test_a_definition_of_a_mysql_view_is_checked_like_a_statement(definition: str):
     with pytest.raises(errors.Forbidden):
-        check_view("mysql", "v", definition, 0)
+        check_view(MYSQL, "v", definition, 0)
 
 
 async def test_workers_of_other_files_make_room_for_the_one_that_was_used_last(

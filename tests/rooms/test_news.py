@@ -3,6 +3,7 @@
 import pytest
 
 from commonplace import errors
+from commonplace.masking.session_ids import hash_session_id
 
 
 async def _use(agent, tool, **arguments):
@@ -271,16 +272,19 @@ async def test_a_spec_that_a_reply_shows_is_not_told_beside_it(team):
     assert "pricing from 3.0.0 to 4.0.0" in notice
 
 
-async def test_the_sender_is_told_what_became_of_its_message_in_one_line(team):
-    ann, ben = await team.agent("ann"), await team.agent("ben")
-    sent = await ann.send_message(to_instance="ben", message="Please review src/cart.py", category="review")
-    await ben.acknowledge_message(message_id=sent["message_id"])
-    await ben.update_message_status(message_id=sent["message_id"], status="completed", note="no findings")
-    told = f'ben completed your message "Please review src/cart.py" ({sent["message_id"]}): no findings'
-    assert (await ann.heartbeat())["_notice"] == [told]
-    info = await ann.send_message(to_instance="ben", message="Lunch at noon")
-    await ben.acknowledge_message(message_id=info["message_id"])
-    assert "_notice" not in await ann.heartbeat()
+async def test_notices_of_an_earlier_release_are_shown(team):
+    ann = await team.agent("ann")
+    texts = {"msg_1": "urgent+answer ben\nThe build is red", "0a1b2c3d": "Your lock lapsed."}
+    rows = [(hash_session_id(ann.session_id), team.clock(), *each) for each in texts.items()]
+    await team.database.write(
+        lambda tx: tx.many(
+            "insert into notice (project, session, at, id, text) values ('shop', $1, $2, $3, $4)", rows
+        )
+    )
+    assert (await ann.heartbeat())["_notice"] == [
+        '1 new message (1 urgent) from ben: "The build is red"',
+        "Your lock lapsed.",
+    ]
 
 
 async def test_who_closed_an_item_is_told_when_what_depended_on_it_is_closed(team):

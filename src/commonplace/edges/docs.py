@@ -29,7 +29,7 @@ from commonplace.edges.http import refusals
 from commonplace.edges.schema import input_schema, tool_definition
 from commonplace.operation import Operation, Tool
 from commonplace.room import Catalogue, Room
-from commonplace.rooms.databases.config import load_registered_databases
+from commonplace.rooms.databases.store import load_registered_databases
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
 

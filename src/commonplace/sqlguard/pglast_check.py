@@ -1,17 +1,40 @@
 """Check a PostgreSQL statement: parse it with the server's own grammar, check every node against allow lists, and
 generate the text to send from the tree."""
 
-from collections.abc import Callable, Iterator
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pglast
 from pglast import ast, enums, parser
 
 from commonplace import errors
-from commonplace.sqlguard import allowed, postgres_names, verdict
-from commonplace.sqlguard.pglast_numbers import evaluate_integer, evaluate_series_length
-from commonplace.sqlguard.verdict import CheckedStatement, SqlName, forbidden_statement
+from commonplace.sqlguard import dialect
+from commonplace.sqlguard.dialect import (
+    CheckedStatement,
+    SqlName,
+    forbidden_function,
+    forbidden_statement,
+    require_one_statement,
+)
+from commonplace.sqlguard.postgresql import ACTING_FUNCTIONS, POSTGRESQL
 
+# They contain passwords of other servers.
+_SECRET_VIEWS = re.compile(r"_?pg_|.*user_mapping|.*foreign_server|.*foreign_data_wrapper")
+# Settings that name files, hosts or credentials of the server.
+_SECRET_SETTINGS = re.compile(
+    r"all$|.*(file|directory|directories|command|path|conninfo|library|libraries|password|ssl_|krb_|listen_|socket)",
+    re.IGNORECASE,
+)
+_READABLE_SETTINGS = frozenset({"search_path", "password_encryption"})
+_SAMPLING_METHODS = frozenset({"bernoulli", "system"})
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "^": lambda left, right: int(left ** min(abs(right), 64)),
+}
 _REGEX_OPERATORS = frozenset({"~", "~*", "!~", "!~*"})
 _LENGTH_ARGUMENT_INDEX = {"repeat": 1, "lpad": 1, "rpad": 1}
 _POSITION_FIELDS = frozenset(
@@ -20,7 +43,7 @@ _POSITION_FIELDS = frozenset(
 
 
 def check_postgresql(sql: str) -> CheckedStatement:
-    statement = _require_one_statement(_parse_sql(sql))
+    statement = _parse_statement(sql)
     checked = CheckedStatement()
     _require_reading_statement(statement, checked)
     _check_tree(statement, checked)
@@ -28,32 +51,24 @@ def check_postgresql(sql: str) -> CheckedStatement:
     return checked
 
 
-def _parse_sql(sql: str) -> tuple[Any, ...]:
+def _parse_statement(sql: str) -> Any:
     try:
-        return pglast.parse_sql(sql)
+        return require_one_statement(pglast.parse_sql(sql)).stmt
     except parser.ParseError as error:
         raise errors.Invalid(
             f"PostgreSQL cannot parse this: {error.args[0]}.", hint="Correct the SQL."
         ) from None
 
 
-def _require_one_statement(statements: tuple[Any, ...]) -> Any:
-    if len(statements) != 1:
-        raise forbidden_statement(f"The query has {len(statements)} statements; only one is allowed.")
-    return statements[0].stmt
-
-
 def _write_from_tree(sql: str, statement: Any) -> str:
     """Generate the text with PostgreSQL's own code; it must parse to the same tree."""
     try:
         written = str(parser.deparse_protobuf(parser.parse_sql_protobuf(sql)))
-        same = _build_shape(_require_one_statement(_parse_sql(written))) == _build_shape(statement)
+        same = _build_shape(_parse_statement(written)) == _build_shape(statement)
     except pglast.error.Error:
         same = False
     if not same:
-        raise forbidden_statement(
-            "This statement cannot be generated from its tree without a change.", "Write it in a simpler way."
-        )
+        raise dialect.changed_statement()
     return written
 
 
@@ -75,7 +90,7 @@ def _require_reading_statement(statement: Any, checked: CheckedStatement) -> Non
     checked.can_wrap = False
     if isinstance(statement, ast.ExplainStmt) and isinstance(statement.query, ast.SelectStmt):
         for option in statement.options or ():
-            if option.defname not in postgres_names.EXPLAIN_OPTIONS:
+            if option.defname not in POSTGRESQL.names("explain_options"):
                 raise forbidden_statement(f"The EXPLAIN option {option.defname} is not allowed.")
         return
     if isinstance(statement, ast.VariableShowStmt):
@@ -86,7 +101,7 @@ def _require_reading_statement(statement: Any, checked: CheckedStatement) -> Non
 
 
 def _require_readable_setting(name: str) -> None:
-    if name.lower() not in postgres_names.READABLE_SETTINGS and postgres_names.SECRET_SETTINGS.match(name):
+    if name.lower() not in _READABLE_SETTINGS and _SECRET_SETTINGS.match(name):
         raise forbidden_statement(
             f"The setting {name} may not be read.", "Read a setting that does not name a file or host."
         )
@@ -97,7 +112,7 @@ def _check_tree(statement: Any, checked: CheckedStatement) -> None:
         kind = type(node).__name__
         if kind in ("ExplainStmt", "VariableShowStmt", "DefElem") and not checked.can_wrap:
             continue
-        if kind not in allowed.load_names("postgresql_nodes"):
+        if kind not in POSTGRESQL.names("nodes"):
             raise forbidden_statement(f"{kind} is not allowed in a read-only statement.")
         if visit := _CHECKS.get(kind):
             visit(node, checked)
@@ -132,25 +147,25 @@ def _check_function_call(node: Any, checked: CheckedStatement) -> None:
     arguments = node.args or ()
     constants = [argument.val.sval if _is_text(argument) else None for argument in arguments]
     if name.name.startswith("regexp_") and len(constants) > 1 and constants[1] is not None:
-        verdict.require_bounded_pattern(constants[1])
+        dialect.require_bounded_pattern(constants[1])
     if name.name == "current_setting":
         _require_readable_setting((constants and constants[0]) or "all")
     if name.name in _LENGTH_ARGUMENT_INDEX and len(arguments) > _LENGTH_ARGUMENT_INDEX[name.name]:
-        length = evaluate_integer(arguments[_LENGTH_ARGUMENT_INDEX[name.name]])
-        verdict.require_max_count(length, verdict.MAX_STRING_REPEATS, f"A {name.name}")
+        length = _evaluate_integer(arguments[_LENGTH_ARGUMENT_INDEX[name.name]])
+        dialect.require_max_count(length, dialect.MAX_STRING_REPEATS, f"A {name.name}")
     if name.name == "generate_series":
-        verdict.require_max_count(evaluate_series_length(arguments), verdict.MAX_SERIES_ROWS, "A series")
+        dialect.require_max_count(_evaluate_series_length(arguments), dialect.MAX_SERIES_ROWS, "A series")
 
 
 def _check_function_name(name: SqlName, checked: CheckedStatement) -> None:
-    is_listed = name.name in allowed.load_function_names("postgresql")
+    is_listed = name.name in POSTGRESQL.functions
     if name.schema == "pg_catalog" or (is_listed and not name.schema):
         if not is_listed:
-            raise verdict.forbidden_function(name)
+            raise forbidden_function(name)
         if not name.schema:
             checked.builtin_functions.add(name)
-    elif postgres_names.ACTING_FUNCTIONS.match(name.name) or name.schema == "information_schema":
-        raise verdict.forbidden_function(name)
+    elif ACTING_FUNCTIONS.match(name.name) or name.schema == "information_schema":
+        raise forbidden_function(name)
     else:
         checked.user_functions.add(name)
 
@@ -164,20 +179,20 @@ def _check_expression(node: Any, checked: CheckedStatement) -> None:
         _check_operator(node.name, checked)
         pattern = node.rexpr
         if _build_name(node.name).name in _REGEX_OPERATORS and _is_text(pattern):
-            verdict.require_bounded_pattern(pattern.val.sval)
+            dialect.require_bounded_pattern(pattern.val.sval)
 
 
 def _check_operator(parts: Any, checked: CheckedStatement) -> None:
     name = _build_name(parts)
     if name.schema not in ("", "pg_catalog") or (
-        name.name not in allowed.load_names("postgresql_operators") and "BETWEEN" not in name.name
+        name.name not in POSTGRESQL.names("operators") and "BETWEEN" not in name.name
     ):
         checked.operators.add(name)
 
 
 def _check_type(node: Any, checked: CheckedStatement) -> None:
     name = _build_name(node.names)
-    if name.name not in allowed.load_names("postgresql_types") or name.schema not in ("", "pg_catalog"):
+    if name.name not in POSTGRESQL.names("types") or name.schema not in ("", "pg_catalog"):
         checked.types.add(name)
 
 
@@ -185,10 +200,10 @@ def _check_relation(node: Any, checked: CheckedStatement) -> None:
     name = SqlName(node.relname, node.schemaname or "")
     if node.catalogname:
         raise forbidden_statement(f"{node.catalogname}.{name} is in another database.")
-    secret = name.schema == "information_schema" and postgres_names.SECRET_VIEWS.match(name.name)
+    secret = name.schema == "information_schema" and _SECRET_VIEWS.match(name.name)
     system = name.schema == "pg_catalog" or (not name.schema and name.name.startswith("pg_"))
     hidden = name.schema.startswith("pg_") and name.schema != "pg_catalog"
-    if secret or hidden or (system and name.name not in allowed.load_names("postgresql_relations")):
+    if secret or hidden or (system and name.name not in POSTGRESQL.names("relations")):
         raise forbidden_statement(
             f"Agents may not read the relation {name}.", "Read tables, views or their columns."
         )
@@ -201,9 +216,9 @@ def _check_field(node: Any, checked: CheckedStatement) -> None:
     for part in node.indirection:
         if isinstance(part, ast.String):
             name = str(part.sval)
-            is_listed = name in allowed.load_function_names("postgresql")
-            if not is_listed and postgres_names.ACTING_FUNCTIONS.match(name):
-                raise verdict.forbidden_function(name)
+            is_listed = name in POSTGRESQL.functions
+            if not is_listed and ACTING_FUNCTIONS.match(name):
+                raise forbidden_function(name)
             checked.fields.add(name)
 
 
@@ -213,8 +228,8 @@ def _check_column(node: Any, checked: CheckedStatement) -> None:
 
 
 def _check_sample(node: Any, _: CheckedStatement) -> None:
-    if str(_build_name(node.method)) not in postgres_names.SAMPLING_METHODS:
-        raise verdict.forbidden_function(_build_name(node.method))
+    if str(_build_name(node.method)) not in _SAMPLING_METHODS:
+        raise forbidden_function(_build_name(node.method))
 
 
 def _check_sublink(node: Any, checked: CheckedStatement) -> None:
@@ -242,7 +257,7 @@ _CHECKS: dict[str, Callable[[Any, CheckedStatement], None]] = {
 
 def _require_bounded_select(select: Any, own: set[str]) -> None:
     free = sum(_count_tables(item, own) for item in select.fromClause or ())
-    verdict.require_join_condition(free, filtered=select.whereClause is not None)
+    dialect.require_join_condition(free, filtered=select.whereClause is not None)
     if select.withClause and select.withClause.recursive and select.limitCount is None:
         for cte in select.withClause.ctes:
             if isinstance(cte.ctequery, ast.SelectStmt) and not cte.cycle_clause:
@@ -272,4 +287,33 @@ def _require_bounded_recursion(name: str, query: Any) -> None:
     if len(tables) != 1 or not isinstance(tables[0], ast.RangeVar) or tables[0].relname != name:
         return
     if again.whereClause is None:
-        raise verdict.endless_recursion()
+        raise dialect.endless_recursion()
+
+
+def _evaluate_integer(node: Any) -> int | None:
+    """The value of a constant expression; None if it depends on rows."""
+    if isinstance(node, ast.TypeCast):
+        return _evaluate_integer(node.arg)
+    if isinstance(node, ast.A_Const):
+        value = node.val
+        if isinstance(value, ast.Integer):
+            return int(value.ival or 0)
+        text = value.fval if isinstance(value, ast.Float) else getattr(value, "sval", "")
+        return dialect.parse_integer(text or "")
+    if isinstance(node, ast.A_Expr) and node.name and node.name[-1].sval in _ARITHMETIC:
+        right, left = (
+            _evaluate_integer(node.rexpr),
+            0 if node.lexpr is None else _evaluate_integer(node.lexpr),
+        )
+        if right is None or left is None:
+            return None
+        return _ARITHMETIC[node.name[-1].sval](left, right)
+    return None
+
+
+def _evaluate_series_length(arguments: Sequence[Any]) -> int | None:
+    numbers = [_evaluate_integer(argument) for argument in arguments]
+    if len(numbers) < 2 or None in numbers:  # noqa: PLR2004 - from and to
+        return None
+    first, last, step = (*[number or 0 for number in numbers], 1)[:3]
+    return (last - first) // (step or 1)

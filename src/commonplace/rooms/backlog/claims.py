@@ -7,10 +7,11 @@ of its item. `edits.py` makes the claim itself.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.activity import ActivityStep, AgentSession
 from commonplace.call import Call
 from commonplace.file_claim import FileClaim
+from commonplace.notices import notify_sessions
 from commonplace.rooms.backlog import model, notices, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED
 from commonplace.rooms.backlog.model import ReleasedClaim
@@ -98,7 +99,7 @@ async def release_lapsed_claim(call: Call, row: Row) -> Row:
     if not model.is_claim_lapsed(row, call.now) or row["claim_session"] == session_digest(call):
         return row
     text = f"Your claim on {row['id']} lapsed, and {call.agent} has changed it since: {row['title']}"
-    await activity.notify_sessions(call.tx, row["claim_project"], [row["claim_session"]], text, call.now)
+    await notify_sessions(call.tx, row["claim_project"], [row["claim_session"]], text, call.now)
     return await _release_claim(call, row, row["claimed_until"])
 
 

@@ -6,8 +6,8 @@ The operations call these; what a change computes is in `model.py`, the SQL in `
 from collections.abc import Mapping, Sequence
 
 from commonplace import errors
-from commonplace.activity import notify_agents
 from commonplace.call import Call
+from commonplace.notices import notify_agents
 from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.backlog import claims, model, notices, store
 from commonplace.rooms.backlog.claims import emit_backlog_changed

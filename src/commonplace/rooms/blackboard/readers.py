@@ -1,7 +1,7 @@
 """Which sessions follow a blackboard: who opened it, posted to it or read it is told of the next public posts, once.
 
 Only reading moves the place up to which a session has read: neither a notice nor a post of its own does, so that posts
-that cross are never lost. `named_notices.py` keeps one notice for each session and blackboard, however many posts
+that cross are never lost. `notices.py` keeps one notice for each session and blackboard, however many posts
 there are.
 """
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from commonplace import activity, errors, named_notices
+from commonplace import errors
 from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
-from commonplace.notice import POST_PREFIX, post_entry
+from commonplace.notices import Notice, drop_notices, merge_notices, notify_sessions
 from commonplace.retention import delete_from_table
 from commonplace.rooms.blackboard.model import UnreadPost
 from commonplace.rooms.blackboard.store import BlackboardDraft
@@ -56,7 +56,7 @@ async def follow_blackboard(
     async def note(tx: Tx) -> None:
         await _upsert_follower(tx, session, project, blackboard, reached, now)
         if has_read_all:
-            await named_notices.delete_notices_by_id(tx, session, [f"{POST_PREFIX}{blackboard}"])
+            await drop_notices(tx, session.project, "post", sessions=[session.id], subjects=[blackboard])
 
     if call.writes:
         await note(call.tx)
@@ -72,10 +72,13 @@ async def announce_post(call: Call, draft: BlackboardDraft, sequence: int) -> li
     unread = await _follow_by_post(call, draft, sequence)
     if draft.audience:
         return unread
-    notice = f"{POST_PREFIX}{draft.session}"
     for project, followers in (await _list_live_followers(call, draft.project, draft.session)).items():
-        entries = {session: post_entry(draft.sender, sequence, read) for session, read in followers.items()}
-        await named_notices.merge_notices(call.tx, project, entries, notice, call.now)
+        post = {"blackboard": draft.session, "sender": draft.sender, "sequence": sequence}
+        notices = {
+            session: Notice("post", {**post, "read": read}, draft.session)
+            for session, read in followers.items()
+        }
+        await merge_notices(call.tx, project, notices, call.now)
     return unread
 
 
@@ -95,7 +98,7 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
     reached = sequence if shows_all(unread) else 0
     await _upsert_follower(call.tx, session, draft.project, draft.session, reached, call.now)
     if rows and session.has_notice:
-        await named_notices.delete_notices_by_id(call.tx, session, [f"{POST_PREFIX}{draft.session}"])
+        await drop_notices(call.tx, session.project, "post", sessions=[session.id], subjects=[draft.session])
     return unread
 
 
@@ -131,7 +134,7 @@ async def announce_closing(call: Call, project: str, blackboard: str, summary: s
     conclusion = f": {shorten_line(summary, _MAX_SUMMARY_CHARACTERS)}" if summary else "."
     text = f"{call.agent} closed blackboard {blackboard}{conclusion}"
     for of_project, followers in (await _list_live_followers(call, project, blackboard)).items():
-        await activity.notify_sessions(call.tx, of_project, list(followers), text, call.now)
+        await notify_sessions(call.tx, of_project, list(followers), text, call.now)
 
 
 async def _list_live_followers(call: Call, project: str, blackboard: str) -> dict[str, dict[str, int]]:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from commonplace.operation import Reply
-from commonplace.rooms.databases.config import RegisteredDatabase
-from commonplace.sqlguard.verdict import CheckedStatement
+from commonplace.rooms.databases.store import RegisteredDatabase
+from commonplace.sqlguard import CheckedStatement
 
 MAX_LISTED_TABLES = 2000
 

@@ -11,8 +11,7 @@ from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.masking import mask_secrets
 from commonplace.operation import OperationFamily, operation
-from commonplace.rooms.databases import config, model, store
-from commonplace.rooms.databases.config import RegisteredDatabase
+from commonplace.rooms.databases import model, store
 from commonplace.rooms.databases.model import (
     DatabaseListing,
     DatabaseQueryResult,
@@ -24,7 +23,8 @@ from commonplace.rooms.databases.model import (
     TableColumns,
 )
 from commonplace.rooms.databases.query_limits import query_limiter
-from commonplace.sqlguard.verdict import CheckedStatement
+from commonplace.rooms.databases.store import RegisteredDatabase
+from commonplace.sqlguard import CheckedStatement
 
 _TOOL_NAME = "memory_db"
 _AUDITED_CHARACTERS = 400
@@ -59,8 +59,8 @@ async def schema(call: Call, database: model.DatabaseName, table: model.TableNam
     """List the tables of a database, or the columns of one table."""
     registered = _require_database(call, database)
     call.subject = f"{registered.name} schema {table}".strip()
-    queries = store.SCHEMA_QUERIES[registered.dialect]
-    checked = CheckedStatement(sql=queries.columns if table else queries.tables, can_wrap=False)
+    dialect = sqlguard.DIALECTS[registered.dialect]
+    checked = CheckedStatement(sql=dialect.select_columns if table else dialect.select_tables, can_wrap=False)
     return QueryPlan(registered, call.agent, checked, model.MAX_LISTED_TABLES, table)
 
 
@@ -68,7 +68,7 @@ async def _check_query(
     _calls: Any, arguments: Mapping[str, Any], _caller: Caller
 ) -> CheckedStatement | errors.Refusal | None:
     """Check the query in a thread before the transaction; a refusal is raised only after access was checked."""
-    registered = config.load_registered_databases().get(arguments["database"].lower())
+    registered = store.load_registered_databases().get(arguments["database"].lower())
     if registered is None or registered.problem:
         return None
     try:
@@ -133,7 +133,7 @@ def _require_database(call: Call, name: str) -> RegisteredDatabase:
 
 def _list_open_databases(project: str) -> list[RegisteredDatabase]:
     return [
-        database for database in config.load_registered_databases().values() if database.is_open_to(project)
+        database for database in store.load_registered_databases().values() if database.is_open_to(project)
     ]
 
 

@@ -10,10 +10,9 @@ from time import monotonic
 from typing import Any
 
 from commonplace import errors
-from commonplace.rooms.databases.config import RegisteredDatabase
-from commonplace.sqlguard import CheckedStatement
-from commonplace.sqlguard.engines import load_engine
-from commonplace.sqlguard.engines.rows import QueryRows, query_timed_out
+from commonplace.rooms.databases.store import RegisteredDatabase
+from commonplace.sqlguard import DIALECTS, CheckedStatement
+from commonplace.sqlguard.query_rows import QueryRows, query_too_large
 
 _MAX_QUERIES_PER_AGENT = 2
 _MAX_QUERIES_PER_DATABASE = 4
@@ -50,13 +49,15 @@ class QueryLimiter:
         """Run a statement within the limits; at the timeout it is cancelled in the database."""
         seconds = self.database.timeout_seconds
         async with self._reserve_slot(agent):
-            query = load_engine(self.database.dialect).run_query(self.database, checked, max_rows, parameters)
+            query = DIALECTS[self.database.dialect].run_query(self.database, checked, max_rows, parameters)
             try:
                 async with asyncio.timeout(seconds + _MARGIN_SECONDS):
                     rows = await query
             except TimeoutError:
                 self.recent_timeouts.append(monotonic())
-                raise query_timed_out(self.database.name, seconds) from None
+                raise query_too_large(
+                    f"The query to '{self.database.name}' was cancelled after {seconds:g} s."
+                ) from None
         return rows
 
     @contextlib.asynccontextmanager
@@ -98,7 +99,7 @@ class QueryLimiter:
         try:
             async with asyncio.timeout(_RIGHTS_TIMEOUT_SECONDS):
                 return LoginRights(
-                    tuple(await load_engine(self.database.dialect).list_excess_rights(self.database))
+                    tuple(await DIALECTS[self.database.dialect].list_excess_rights(self.database))
                 )
         except (TimeoutError, errors.Refusal):
             return LoginRights(unreachable=True)

@@ -1,80 +1,95 @@
-"""SQL that lists the tables and columns of registered databases. The room itself stores nothing."""
+"""The databases that the operator registers with environment variables DB_<NAME>_*; the room stores nothing else."""
 
+import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from commonplace.sqlguard.dialects import Dialect
+from commonplace import access, errors
+from commonplace.sqlguard import DIALECTS
+from commonplace.sqlguard.query_rows import QueryTarget
+
+_TYPE_VARIABLE = re.compile(r"DB_([A-Z0-9]+(?:_[A-Z0-9]+)*)_TYPE")
+_TRUE_VALUES = frozenset({"true", "1", "yes", "on"})
+_DIALECTS = {name: dialect for dialect in DIALECTS.values() for name in (dialect.name, *dialect.synonyms)}
+_MAX_TIMEOUT_SECONDS = 600
+_MAX_ROWS = 10_000
 
 
-@dataclass(frozen=True)
-class SchemaQueries:
-    """`tables` returns schema, name, kind; `columns` takes schema and table and returns name, type, nullable, default, key."""
+@dataclass(frozen=True, slots=True)
+class RegisteredDatabase(QueryTarget):
+    """A database that agents may query. `problem` tells its operator why it cannot be used."""
 
-    tables: str
-    columns: str
+    asked_to_write: bool = False
+    max_rows: int = 500
+    projects: frozenset[str] = frozenset({access.ALL_PROJECTS})
+    problem: str = ""
+
+    def is_open_to(self, project: str) -> bool:
+        return access.ALL_PROJECTS in self.projects or project in self.projects
 
 
-_POSTGRESQL = SchemaQueries(
-    """
-    select n.nspname, c.relname, case c.relkind when 'v' then 'view' when 'm' then 'materialized view'
-      when 'f' then 'foreign table' else 'table' end
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
-      and not c.relispartition and has_any_column_privilege(c.oid, 'SELECT')
-    order by 1, 2
-    """,
-    """
-    select a.attname, format_type(a.atttypid, a.atttypmod), not a.attnotnull, pg_get_expr(d.adbin, d.adrelid),
-      exists (select 1 from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p'
-        and a.attnum = any(k.conkey))
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-    left join pg_catalog.pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
-    where c.relkind in ('r', 'p', 'v', 'm', 'f') and (n.nspname = $1 or ($1 = '' and pg_table_is_visible(c.oid)))
-      and c.relname = $2 and has_any_column_privilege(c.oid, 'SELECT')
-    order by n.nspname, a.attnum
-    """,
-)
-_MYSQL = SchemaQueries(
-    """
-    SELECT '', table_name, CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END FROM information_schema.tables
-    WHERE table_schema = DATABASE() ORDER BY table_name
-    """,
-    """
-    SELECT column_name, column_type, is_nullable = 'YES', column_default, column_key = 'PRI'
-    FROM information_schema.columns
-    WHERE table_schema = COALESCE(NULLIF(%s, ''), DATABASE()) AND table_name = %s ORDER BY ordinal_position
-    """,
-)
-_MSSQL = SchemaQueries(
-    """
-    SELECT TABLE_SCHEMA, TABLE_NAME, CASE TABLE_TYPE WHEN 'VIEW' THEN 'view' ELSE 'table' END
-    FROM INFORMATION_SCHEMA.TABLES ORDER BY TABLE_SCHEMA, TABLE_NAME
-    """,
-    """
-    SELECT c.COLUMN_NAME, c.DATA_TYPE, CASE c.IS_NULLABLE WHEN 'YES' THEN 1 ELSE 0 END, c.COLUMN_DEFAULT,
-      CASE WHEN EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.TABLE_CONSTRAINTS t
-        JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE k ON k.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA
-          AND k.CONSTRAINT_NAME = t.CONSTRAINT_NAME
-        WHERE t.CONSTRAINT_TYPE = 'PRIMARY KEY' AND t.TABLE_SCHEMA = c.TABLE_SCHEMA
-          AND t.TABLE_NAME = c.TABLE_NAME AND k.COLUMN_NAME = c.COLUMN_NAME) THEN 1 ELSE 0 END
-    FROM INFORMATION_SCHEMA.COLUMNS c
-    WHERE c.TABLE_SCHEMA = COALESCE(NULLIF(%s, ''), SCHEMA_NAME()) AND c.TABLE_NAME = %s ORDER BY c.ORDINAL_POSITION
-    """,
-)
-_SQLITE = SchemaQueries(
-    """
-    select '', name, type from pragma_table_list
-    where schema = 'main' and type <> 'shadow' and substr(name, 1, 7) <> 'sqlite_' order by name
-    """,
-    """
-    select name, type, not "notnull" and not pk, dflt_value, pk > 0 from pragma_table_xinfo(?2)
-    where hidden <> 1 and ?1 in ('', 'main') order by cid
-    """,
-)
+@cache
+def load_registered_databases() -> Mapping[str, RegisteredDatabase]:
+    """By lower-case name. The environment of a process does not change, so only the first call reads it."""
+    return read_databases(os.environ)
 
-SCHEMA_QUERIES: dict[Dialect, SchemaQueries] = {
-    "postgresql": _POSTGRESQL,
-    "mysql": _MYSQL,
-    "mssql": _MSSQL,
-    "sqlite": _SQLITE,
-}
+
+def read_databases(environ: Mapping[str, str]) -> dict[str, RegisteredDatabase]:
+    names = sorted(match[1] for key in environ if (match := _TYPE_VARIABLE.fullmatch(key)))
+    return {name.lower(): _read_database(name, environ) for name in names}
+
+
+def _read_database(name: str, environ: Mapping[str, str]) -> RegisteredDatabase:
+    def read_variable(part: str) -> str:
+        return environ.get(f"DB_{name}_{part}", "").strip()
+
+    projects = _parse_projects(read_variable("PROJECTS"))
+    dialect = _DIALECTS.get(read_variable("TYPE").lower())
+    if dialect is None:
+        problem = f"DB_{name}_TYPE must be one of: {', '.join(DIALECTS)}."
+        return RegisteredDatabase(name.lower(), "sqlite", "", problem=problem, projects=projects)
+
+    def read_number(part: str, default: float, maximum: float) -> float:
+        return _parse_number(f"DB_{name}_{part}", read_variable(part), default, maximum)
+
+    read_only = read_variable("READONLY").lower()
+    try:
+        return RegisteredDatabase(
+            name=name.lower(),
+            dialect=dialect.name,
+            database=read_variable("NAME"),
+            host=read_variable("HOST") or "127.0.0.1",
+            port=int(read_number("PORT", dialect.default_port, 65535)),
+            user=read_variable("USER"),
+            password=environ.get(f"DB_{name}_PASS", ""),
+            asked_to_write=bool(read_only) and read_only not in _TRUE_VALUES,
+            timeout_seconds=read_number("TIMEOUT", 30, _MAX_TIMEOUT_SECONDS),
+            max_rows=int(read_number("MAX_ROWS", 500, _MAX_ROWS)),
+            projects=projects,
+            problem="" if read_variable("NAME") else f"DB_{name}_NAME is not set.",
+        )
+    except errors.Invalid as error:
+        return RegisteredDatabase(
+            name.lower(), dialect.name, read_variable("NAME"), problem=error.message, projects=projects
+        )
+
+
+def _parse_projects(listed: str) -> frozenset[str]:
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    if not names or access.ALL_PROJECTS in names:
+        return frozenset({access.ALL_PROJECTS})
+    return frozenset(access.normalize_project_name(name) for name in names)
+
+
+def _parse_number(name: str, text: str, default: float, maximum: float) -> float:
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value <= maximum:
+        raise errors.Invalid(f"{name} must be a number from 1 to {maximum:g}.")
+    return value

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from commonplace.activity import notify_agents
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.notices import notify_agents
 from commonplace.rooms.functions import store
 from commonplace.store.database import Row, Value
 

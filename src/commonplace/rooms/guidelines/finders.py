@@ -14,7 +14,7 @@ async def find_guideline(call: Call, project: str, id_prefix: str) -> dict[str, 
     rows = await store.load_guidelines(call.tx, project, [match[0][1]]) if match else []
     if not rows:
         return None
-    notices.drop_notices(call, rows)
+    notices.forget_notices(call, rows)
     row, scope = rows[0], model.scope_from_project(project)
     return {
         "id": row["id"],

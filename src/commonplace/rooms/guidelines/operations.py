@@ -14,7 +14,7 @@ from commonplace.suggestions import suggest_project
 async def list_guidelines(call: Call, scope: model.GuidelineScope | None = None) -> model.GuidelineListing:
     """List the global and the project's guidelines, by priority."""
     rows = await store.list_guidelines_of_projects(call.tx, _readable_projects(call, scope))
-    notices.drop_notices(call, rows)
+    notices.forget_notices(call, rows)
     return model.GuidelineListing(count=len(rows), guidelines=[model.Guideline.from_row(row) for row in rows])
 
 
@@ -26,7 +26,7 @@ async def get_guideline(
     for project in reversed(_readable_projects(call, scope)):
         row = await store.find_guideline(call.tx, project, name)
         if row is not None:
-            notices.drop_notices(call, [row])
+            notices.forget_notices(call, [row])
             return model.Guideline.from_row(row)
     raise _guideline_not_found(name)
 
@@ -61,7 +61,7 @@ async def set_guideline(
     if row["enforce"]:
         await store.renew_rule_version(call.tx, project)
     is_new_text = existing is None or existing["rule"] != rule
-    notified = await notices.notify_sessions(call, row) if is_new_text else []
+    notified = await notices.announce_guideline(call, row) if is_new_text else []
     _record_guideline_change(call, row, "set")
     outcome = "updated" if existing else "created"
     return model.ChangedGuideline.from_row(row, outcome, notified)

@@ -6,8 +6,8 @@ Their authors are told when it happens; their readers are warned (`outdated_cita
 from collections import defaultdict
 from typing import NamedTuple
 
-from commonplace import activity
 from commonplace.call import Call
+from commonplace.notices import notify_agents
 from commonplace.rooms.knowledge import store
 from commonplace.search.find import find_entries_by_words
 from commonplace.search.query import EntryFilter
@@ -40,7 +40,7 @@ async def announce_replacement(call: Call, replaced: str, successor: str) -> Rep
     for author in sorted(ids_by_author.keys() - {call.agent}):
         own = ", ".join(ids_by_author[author])
         text = f"{call.agent} replaced {replaced} with {successor}: check {own} of yours, which cites it."
-        notified += await activity.notify_agents(call.tx, call.project, [author], text, call.now)
+        notified += await notify_agents(call.tx, call.project, [author], text, call.now)
     return Replacement(sorted(item.id for item in citing), notified)
 
 

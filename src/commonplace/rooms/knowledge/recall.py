@@ -13,8 +13,7 @@ from functools import partial
 
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
-from commonplace.named_notices import drop_notice_entries
-from commonplace.notice import DECISION_ID
+from commonplace.notices import drop_notice_entries
 from commonplace.rooms.knowledge import question_words, store
 from commonplace.rooms.knowledge.asked_items import GUIDELINE_KIND, find_listing, is_asked_for
 from commonplace.rooms.knowledge.newer_items import link_same_titles, put_later_first, put_newer_first
@@ -296,7 +295,7 @@ def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bo
     if call.session and call.session.has_notice and rows:
         shown = {identity for _, identity in rows}
         call.deferred_writes.append(
-            partial(drop_notice_entries, session=call.session, notice_id=DECISION_ID, names=shown)
+            partial(drop_notice_entries, session=call.session, kind="decision", field="document", names=shown)
         )
     call.search.uses.add_uses(
         [

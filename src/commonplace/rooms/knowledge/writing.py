@@ -11,8 +11,7 @@ from commonplace import errors
 from commonplace.activity import list_live_sessions
 from commonplace.call import Call
 from commonplace.clock import iso
-from commonplace.named_notices import merge_notices
-from commonplace.notice import DECISION_ID, decision_entry
+from commonplace.notices import Notice, merge_notices
 from commonplace.rooms.knowledge import evidence, lifecycle, model, store
 from commonplace.rooms.knowledge.drafts import (
     RELATED_SIMILARITY,
@@ -195,8 +194,8 @@ async def _announce_decision(call: Call, document_id: str, title: str, details: 
     """Leave one notice of all new decisions for every live session of the project; those after it read of them."""
     own = call.session.id if call.session else ""
     sessions = [row["id"] for row in await list_live_sessions(call.tx, call.project, call.now, but=own)]
-    entry = decision_entry(call.agent, document_id, title, details)
-    await merge_notices(call.tx, call.project, dict.fromkeys(sessions, entry), DECISION_ID, call.now)
+    entry = {"author": call.agent, "document": document_id, "title": title, "details": list(details)}
+    await merge_notices(call.tx, call.project, dict.fromkeys(sessions, Notice("decision", entry)), call.now)
 
 
 async def _link_documents(

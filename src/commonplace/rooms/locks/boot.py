@@ -8,10 +8,10 @@ from typing import Any
 from commonplace.boot import BootSection, PartialSection, StartingSession, list_topic_words
 from commonplace.call import Call
 from commonplace.file_region import shorten_path
-from commonplace.notice import list_names
 from commonplace.rooms.locks import reservations, store
 from commonplace.rooms.locks.lease import Lease, LeaseMoment
 from commonplace.rooms.locks.reservations import LockQueue, Waiter
+from commonplace.shortening import list_names
 
 _MAX_LOCKS_IN_BOOT = 20
 _MAX_LOCKS_SCANNED = 100

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.call import Call
 from commonplace.dormant_sessions import list_dormant_sessions, lock_dormant_sessions
 from commonplace.file_region import split_region
+from commonplace.notices import notify_sessions
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, reservations, store, waiters
 from commonplace.rooms.locks.events import LEASE_TAKEN_OVER
@@ -130,7 +131,7 @@ async def _notify_losers(call: Call, lost: Sequence[Lease], text: str) -> None:
             names_by_session[lease.session].append(lease.name)
     for session, names in names_by_session.items():
         notice = f"{text} {store.format_file_names(names)}."
-        await activity.notify_sessions(call.tx, call.project, [session], notice, call.now)
+        await notify_sessions(call.tx, call.project, [session], notice, call.now)
 
 
 async def store_grants(

@@ -16,6 +16,7 @@ from commonplace.activity import AgentSession
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import MINUTE
+from commonplace.notices import notify_sessions
 from commonplace.operation import Reply, operation
 from commonplace.rooms.locks import granting, reservations, store
 from commonplace.rooms.locks import lease as leases
@@ -120,7 +121,7 @@ async def return_lock(
     await reservations.keep_others_waiting(call.tx, holder, queue, [granted])
     await reservations.delete_served_waiters(call.tx, holder, queue, [request], state.free, fold)
     text = f"{call.agent} gave you back the lock on {granted.name}."
-    await activity.notify_sessions(call.tx, call.project, [holder.id], text, call.now)
+    await notify_sessions(call.tx, call.project, [holder.id], text, call.now)
     call.subject = f"{agent} {granted.name}"
     call.emit(FILES_LOCKED, files=[granted.name], mode=mode, agent=agent)
     expires_at = LeaseMoment(now, call.now).show_time(granted.expires_at)
@@ -155,7 +156,7 @@ async def _tell_holders(call: Call, held: Sequence[Lease], reason: str) -> None:
     for session, names in names_by_session.items():
         advice = _FREED.format(pronoun="it" if len(names) == 1 else "them")
         text = f'{call.agent} released your lock on {store.format_file_names(names)} ("{why}"): {advice}'
-        await activity.notify_sessions(call.tx, call.project, [session], text, call.now)
+        await notify_sessions(call.tx, call.project, [session], text, call.now)
 
 
 def _describe_released(lease: Lease) -> ReleasedLock:

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from commonplace import activity
 from commonplace.activity import AgentSession
-from commonplace.clock import format_time_of_day
+from commonplace.clock import SECOND, format_time_of_day
 from commonplace.file_region import shorten_path
-from commonplace.notice import FREE_PREFIX, LOCK_RESERVATION
+from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.rooms.locks import store, waiters
 from commonplace.rooms.locks.lease import Lease, LockRequest
 from commonplace.store.database import Row, Tx
 
 _NO_TOKEN = 0
+LOCK_RESERVATION = 60 * SECOND
+"""How long a path that came free is reserved for the session that is told of it."""
 _ENDED = "{path} was reserved for you until {until}, and you did not lock it: call memory_lock_files again."
 
 
@@ -250,7 +252,12 @@ async def _store_reservation(tx: Tx, project: str, waiter: Waiter, now: int) -> 
     )
     if changed:
         path = waiter.request.path
-        await activity.notify_sessions(tx, project, [waiter.session], path, now, FREE_PREFIX)
+        body = {
+            "path": path,
+            "until": format_time_of_day(now + LOCK_RESERVATION),
+            "seconds": LOCK_RESERVATION // SECOND,
+        }
+        await notify_sessions(tx, project, [waiter.session], Notice("free", body, path), now)
     return bool(changed)
 
 
@@ -263,7 +270,7 @@ async def _end_reservations(tx: Tx, project: str, lost: Sequence[Waiter], now: i
         if unread and waiter.session != asking:
             until = format_time_of_day(unread["at"] + LOCK_RESERVATION)
             text = _ENDED.format(path=shorten_path(path), until=until)
-            await activity.notify_sessions(tx, project, [waiter.session], text, now)
+            await notify_sessions(tx, project, [waiter.session], text, now)
 
 
 async def keep_others_waiting(
@@ -309,7 +316,7 @@ async def delete_served_waiters(
         await waiters.delete_waiters(tx, session.project, session.id, served)
     known = [request.path for request in requests if any(grant.covers_request(request) for grant in granted)]
     if dropped := {*known, *served} & set(free):
-        await activity.delete_notices(tx, session, sorted(dropped))
+        await drop_notices(tx, session.project, "free", sessions=[session.id], subjects=sorted(dropped))
 
 
 def _meets_in_file(grant: LockRequest, waiter: Waiter) -> bool:

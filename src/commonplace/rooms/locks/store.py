@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from commonplace import activity
 from commonplace.file_region import shorten_path
+from commonplace.notices import Notice, notify_sessions
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
 from commonplace.store.database import Row, Statement, Tx
@@ -263,10 +264,8 @@ async def notify_lapsed_holders(tx: Tx, project: str, rows: Sequence[Row], now: 
     for row in rows:
         files_by_session[row["session"]].append(row["path"])
     for session, files in files_by_session.items():
-        text = (
-            f"Your lock on {format_file_names(files)} lapsed; call memory_lock_files before you edit again."
-        )
-        await activity.notify_sessions(tx, project, [session], text, now)
+        notice = Notice("lapsed", {"files": format_file_names(files)})
+        await notify_sessions(tx, project, [session], notice, now)
 
 
 def format_file_names(files: Sequence[str]) -> str:

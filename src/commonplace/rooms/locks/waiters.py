@@ -10,8 +10,7 @@ from commonplace import activity
 from commonplace.activity import AgentSession
 from commonplace.clock import MINUTE
 from commonplace.file_region import shorten_path
-from commonplace.named_notices import delete_notices_by_prefix
-from commonplace.notice import FREE_PREFIX, is_urgent_mail
+from commonplace.notices import Notice, drop_notices, is_urgent_mail, list_notices, notify_sessions
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision
 from commonplace.shortening import shorten_line
@@ -20,7 +19,6 @@ from commonplace.store.database import Row, Tx
 _MAX_WAITERS = 200
 _MAX_HOLDERS_TOLD = 20
 _MAX_REASON_CHARACTERS = 80
-_WANTED_PREFIX = "wanted_"
 _EXPECTED_LEASE = 30 * MINUTE
 """What somebody who has a reservation will probably lock it for: the default of memory_lock_files."""
 
@@ -72,18 +70,13 @@ async def _notify_holders(
     for request, lease in decision.conflicts:
         if request.path not in known and _is_held(lease, store_now):
             wanted.setdefault(lease.session, []).append(request.file)
-    purpose = f' for "{shorten_line(reason, _MAX_REASON_CHARACTERS)}"' if reason.strip() else ""
+    purpose = shorten_line(reason, _MAX_REASON_CHARACTERS)
     for holder, files in list(wanted.items())[:_MAX_HOLDERS_TOLD]:
         names = store.format_file_names(list(dict.fromkeys(files)))
-        text = f"{session.agent} wants {names}{purpose}, which you have locked: memory_unlock_files when you are done."
-        pending = await tx.one(
-            "select 1 as yes from notice where project = $1 and session = $2 and text = $3 limit 1",
-            session.project,
-            holder,
-            text,
+        body = {"agent": session.agent, "files": names, "reason": purpose}
+        await notify_sessions(
+            tx, session.project, [holder], Notice("wanted", body, f"{session.agent} {names}"), now
         )
-        if pending is None:
-            await activity.notify_sessions(tx, session.project, [holder], text, now, _WANTED_PREFIX)
 
 
 def _is_held(lease: Lease, now: int) -> bool:
@@ -95,22 +88,18 @@ async def find_interruption(tx: Tx, session: AgentSession, holders: Collection[s
 
     That is urgent mail, and a holder that waits in turn for a file of this session: neither would get on.
     """
-    rows = await tx.all(
-        "select id, text from notice where project = $1 and session = $2 order by at, id limit 200",
-        session.project,
-        session.id,
-    )
-    if any(is_urgent_mail(row) for row in rows):
+    notices = await list_notices(tx, session)
+    if any(is_urgent_mail(notice) for notice in notices):
         return "urgent mail came"
-    wanted = [row["text"] for row in rows if row["id"].startswith(_WANTED_PREFIX)]
-    waiting = [name for name in sorted(holders) if any(text.startswith(f"{name} wants ") for text in wanted)]
+    wanting = {notice.body["agent"] for notice in notices if notice.kind == "wanted"}
+    waiting = sorted(wanting & set(holders))
     return f"{waiting[0]} waits for a file that you have locked, so one of you must unlock" if waiting else ""
 
 
 async def drop_wanted_notices(tx: Tx, session: AgentSession) -> None:
     """The session holds no lock any more: it need not be told that somebody wants its files."""
     if session.has_notice:
-        await delete_notices_by_prefix(tx, session, _WANTED_PREFIX)
+        await drop_notices(tx, session.project, "wanted", sessions=[session.id])
 
 
 async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) -> list[str]:
@@ -120,17 +109,14 @@ async def withdraw_waiters(tx: Tx, session: AgentSession, paths: Sequence[str]) 
         *(session.project, session.id, int(not paths), list(paths)),
     )
     if rows and session.has_notice:
-        await activity.delete_notices(tx, session, [row["path"] for row in rows])
+        withdrawn = [row["path"] for row in rows]
+        await drop_notices(tx, session.project, "free", sessions=[session.id], subjects=withdrawn)
     return sorted(shorten_path(row["path"]) for row in rows)
 
 
 async def list_free_paths(tx: Tx, session: AgentSession) -> list[str]:
     """The paths that the session will be told are free."""
-    rows = await tx.all(
-        "select text from notice where project = $1 and session = $2 and substr(id, 1, $4) = $3",
-        *(session.project, session.id, FREE_PREFIX, len(FREE_PREFIX)),
-    )
-    return [row["text"] for row in rows]
+    return [notice.subject for notice in await list_notices(tx, session) if notice.kind == "free"]
 
 
 async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> bool:
@@ -142,10 +128,7 @@ async def delete_waiters_of_session(tx: Tx, project: str, session: str) -> bool:
     )
     had_reservation = any(row["reserved_until"] for row in rows)
     if had_reservation:
-        await tx.queue(
-            "delete from notice where project = $1 and session = $2 and substr(id, 1, $4) = $3",
-            *(project, session, FREE_PREFIX, len(FREE_PREFIX)),
-        )
+        await drop_notices(tx, project, "free", sessions=[session])
     return had_reservation
 
 
@@ -191,8 +174,8 @@ async def list_waiters(tx: Tx, project: str, store_now: int, session: str = "") 
 async def take_free_notice(tx: Tx, project: str, session: str, path: str) -> Row | None:
     """Drop the notice that the path came free, if its session has not read it, and return it."""
     return await tx.one(
-        "delete from notice where project = $1 and session = $2 and text = $3 and substr(id, 1, $5) = $4 returning at",
-        *(project, session, path, FREE_PREFIX, len(FREE_PREFIX)),
+        "delete from notice where project = $1 and session = $2 and kind = 'free' and subject = $3 returning at",
+        *(project, session, path),
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.file_region import shorten_path
-from commonplace.notice import list_names
 from commonplace.rooms.locks import store, waiters
 from commonplace.rooms.locks.lease import Lease
 from commonplace.rooms.locks.reservations import Waiter
+from commonplace.shortening import list_names
 from commonplace.store.database import Tx
 
 _MAX_HOLDERS = 3

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from commonplace import errors
 from commonplace.clock import MINUTE, format_age, iso
-from commonplace.notice import mail_text
+from commonplace.notices import Notice
 from commonplace.operation import Reply
 from commonplace.shortening import shorten_line, shorten_text
 from commonplace.store.database import Row
@@ -87,13 +87,15 @@ class MessageDraft(msgspec.Struct, frozen=True):
     def with_recipient(self, to: str) -> "MessageDraft":
         return msgspec.structs.replace(self, to=to)
 
-    def notice_text(self, agent: str) -> str:
+    def make_notice(self, agent: str, message: str) -> Notice:
         """Tell this recipient what the message is about. Who wrote its parent also knows the thread's subject."""
         is_answer = agent == self.parent_sender
         subject = self.subject.strip()
         if not subject and is_answer and self.thread_subject:
             subject = f"Re: {shorten_line(self.thread_subject, _MAX_THREAD_SUBJECT_CHARACTERS)}: {self.body}"
-        return mail_text(self.priority, self.sender, subject or self.body, is_answer=is_answer)
+        title = shorten_line(subject or self.body, _MAX_TITLE_CHARACTERS)
+        body = {"priority": self.priority, "sender": self.sender, "title": title, "is_answer": is_answer}
+        return Notice("mail", body, message)
 
 
 class SentMessage(Reply):

@@ -7,9 +7,10 @@ from commonplace import errors
 from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
+from commonplace.notices import drop_notices, leave_notices
 from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
-from commonplace.rooms.messages import model, recipients, sending, status_notices, store
+from commonplace.rooms.messages import model, recipients, sending, store
 from commonplace.rooms.messages.delivery_words import describe_delivery, describe_duplicate
 from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
 from commonplace.rooms.messages.model import (
@@ -130,8 +131,8 @@ async def _push_message(
             id=row["id"],
             priority=draft.priority,
         )
-    texts = {session["id"]: draft.notice_text(session["agent"]) for session in sessions}
-    await store.insert_mail_notices(call.tx, row, texts, call.now)
+    notices = {each["id"]: draft.make_notice(each["agent"], row["id"]) for each in sessions}
+    await leave_notices(call.tx, row["project"], notices, call.now)
     if any(session["is_blocked"] for session in sessions):
         await end_waits_for_message(call, draft.project, agents, draft.reply_to)
 
@@ -229,7 +230,7 @@ async def _show_page(call: Call, agent: str, page: Sequence[Row], *, headers_onl
         return page
     shown_rows = page if headers_only else await _mark_page_delivered(call, page)
     if call.session and call.session.has_notice:
-        await store.delete_all_mail_notices(call.tx, call.project, call.session.id)
+        await drop_notices(call.tx, call.project, "mail", sessions=[call.session.id])
     await _delete_mail_notices(call, [str(row["id"]) for row in shown_rows])
     return shown_rows
 
@@ -274,7 +275,7 @@ async def _delete_mail_notices(call: Call, messages: Sequence[str]) -> None:
         sessions = await store.list_live_session_ids(
             call.tx, call.project, [call.agent], call.now - SESSION_LIVE_MICROSECONDS
         )
-        await store.delete_mail_notices(call.tx, call.project, sessions, messages)
+        await drop_notices(call.tx, call.project, "mail", sessions=sessions, subjects=messages)
 
 
 @operation("memory_acknowledge_message", writes=True, idempotent=True)
@@ -314,8 +315,6 @@ async def _change_status(
     await _delete_mail_notices(call, [message])
     for agent in sorted(moved_agents):
         call.emit(MESSAGE_UPDATED, {"agent": agent}, audience=f"inbox:{agent}", id=message, status=status)
-    if moved_agents:
-        await status_notices.tell_sender(call, message, status, note)
     call.subject = f"{message} {status}"
     return MessageStatusChange(status=status, message_id=message)
 

@@ -1,9 +1,8 @@
 """SQL for messages and deliveries. A delivery is one recipient's copy of a message and has its own state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS
-from commonplace.notice import MAIL_PREFIX
 from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import (
     LIVE_SUBSCRIBER_WINDOW,
@@ -84,32 +83,6 @@ async def list_live_session_ids(tx: Tx, project: str, agents: Sequence[str], sin
 
 def count_recently_active(sessions: Sequence[Row], now: int) -> int:
     return sum(row["active_at"] > now - LIVE_SUBSCRIBER_WINDOW for row in sessions)
-
-
-async def insert_mail_notices(tx: Tx, message: Row, texts: Mapping[str, str], now: int) -> None:
-    """Leave a notice of the message for each of these sessions, with its text."""
-    await tx.many(
-        "insert into notice (project, session, at, id, text) values ($1, $2, $3, $4, $5)",
-        [(message["project"], session, now, message["id"], text) for session, text in texts.items()],
-    )
-
-
-async def delete_mail_notices(tx: Tx, project: str, sessions: Sequence[str], messages: Sequence[str]) -> None:
-    await tx.queue(
-        "delete from notice where project = $1 and session = any($2) and id = any($3)",
-        project,
-        list(sessions),
-        list(messages),
-    )
-
-
-async def delete_all_mail_notices(tx: Tx, project: str, session: str) -> None:
-    await tx.queue(
-        "delete from notice where project = $1 and session = $2 and substr(id, 1, 4) = $3",
-        project,
-        session,
-        MAIL_PREFIX,
-    )
 
 
 async def load_message(tx: Tx, project: str, message: str) -> Row | None:

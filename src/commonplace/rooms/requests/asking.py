@@ -12,7 +12,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
 from commonplace.clock import iso
-from commonplace.named_notices import delete_notices_by_id
+from commonplace.notices import drop_notices
 from commonplace.operation import operation
 from commonplace.rooms.admin.browser_store import list_people
 from commonplace.rooms.locks.waiters import find_interruption
@@ -87,7 +87,8 @@ async def ask_person(
     call.subject = row["id"]
     if row["state"] == "answered":
         await store.mark_delivered(call.tx, call.project, row["id"], call.now)
-        await delete_notices_by_id(call.tx, call.own_session, [model.answer_notice_id(row["id"])])
+        own = call.own_session
+        await drop_notices(call.tx, own.project, "answer", sessions=[own.id], subjects=[row["id"]])
     is_again, still_open = asked.status == "asked_before", f"{_STILL_OPEN} {asked.reach}"
     if row["state"] == "open" and wait_seconds:
         interruption = await _find_interruption(call)

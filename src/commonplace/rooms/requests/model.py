@@ -9,9 +9,8 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from commonplace.clock import MINUTE, SECOND, iso
-from commonplace.notice import ANSWER_PREFIX, list_names
 from commonplace.operation import Reply
-from commonplace.shortening import shorten_line
+from commonplace.shortening import list_names, shorten_line
 from commonplace.store.database import Row
 
 RequestKind = Literal["permission", "question", "plan", "idle"]
@@ -216,11 +215,6 @@ def find_newest_answers(rows: Iterable[Row]) -> dict[str, str]:
     for row in rows:
         newest.setdefault(normalize_question(decode_questions(row["questions"])[0].question), row["id"])
     return newest
-
-
-def answer_notice_id(request_id: str) -> str:
-    """The notice of an answer has a name: it is told once, and follows an agent into its next session."""
-    return f"{ANSWER_PREFIX}{request_id}"
 
 
 def takes_answer(row: Row, now: int) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 
 from commonplace import activity, errors
 from commonplace.call import Call
-from commonplace.named_notices import replace_notices
+from commonplace.notices import Notice, notify_sessions
 from commonplace.operation import operation
 from commonplace.project import list_visible_project_names
 from commonplace.rooms.backlog.model import ProjectOrAll
@@ -217,14 +217,9 @@ async def _record_answer(
 async def _tell_agent(call: Call, row: Row) -> None:
     """Tell the live sessions of the agent; if it has none, the answer waits for its next session."""
     sessions = await activity.list_live_sessions_of_agents(call.tx, call.project, [row["agent"]], call.now)
-    await replace_notices(
-        call.tx,
-        call.project,
-        [session["id"] for session in sessions] or [row["session"]],
-        model.answer_notice_id(row["id"]),
-        model.format_notice(row),
-        call.now,
-    )
+    told = [session["id"] for session in sessions] or [row["session"]]
+    notice = Notice("answer", {"text": model.format_notice(row)}, row["id"])
+    await notify_sessions(call.tx, call.project, told, notice, call.now)
 
 
 def _require_answerable(call: Call, row: Row, shown: str) -> None:

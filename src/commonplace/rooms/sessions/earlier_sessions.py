@@ -8,6 +8,7 @@ from dataclasses import replace
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.dormant_sessions import is_continued_by
+from commonplace.notices import move_notices
 from commonplace.rooms.backlog.store import move_claims
 from commonplace.rooms.locks.waiters import move_waiters
 from commonplace.rooms.sessions import store
@@ -29,9 +30,12 @@ async def continue_earlier_sessions(
         earlier = []
     ids = [row["id"] for row in earlier]
     await continue_following(call.tx, session, call.now, ids)
-    await store.move_answers(call.tx, session)
+    if ended := await store.list_ended_sessions(call.tx, session):
+        await move_notices(call.tx, session, ended, only=["answer"])
     if ids:
-        await store.move_notices(call.tx, session, ids)
+        await move_notices(
+            call.tx, session, ids, but=["mail", "post", "namesake"]
+        )  # the boot pack shows these
         await move_claims(call.tx, session, ids)
         await move_open_work(call.tx, session, ids)
         await move_waiters(call.tx, session, ids)

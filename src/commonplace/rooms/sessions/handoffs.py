@@ -9,21 +9,20 @@ import re
 from collections.abc import Collection, Sequence
 
 from commonplace import errors
-from commonplace.activity import AgentSession, notify_project
+from commonplace.activity import AgentSession
 from commonplace.boot import StartingSession
 from commonplace.call import Call
+from commonplace.notices import Notice, notify_project
 from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.sessions import handoff_store, store
 from commonplace.rooms.sessions.handoff_items import list_unfinished_handoffs
 from commonplace.rooms.sessions.model import OpenHandoff, format_closing_call
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS
-from commonplace.shortening import shorten_line
 from commonplace.store import ids
 from commonplace.store.database import Row
 
 _NO_FIT = 3
 _MAX_CLOSING_WORDS = 200
-_MAX_NOTICE_CHARACTERS = 160
 _NOTHING_OPEN = re.compile(
     r"(?i)(?:none|n/a|nothing(?: (?:is|else is|more is|more|else))? (?:open|left|pending|outstanding|remaining|to do|to hand)"
     r"|no (?:open|remaining|pending|further) \w|(?:all|everything)(?: is)? (?:done|finished|completed?|closed))\b"
@@ -113,9 +112,8 @@ async def record_handoff(
 
 async def _announce_handoff(call: Call, session: AgentSession, document: str, notes: str) -> None:
     """Tell the live sessions of the project what this one leaves open; the others read it when they start."""
-    first = shorten_line(notes, _MAX_NOTICE_CHARACTERS)
-    text = f"{session.agent} ended its session; open: {first} (memory_get_by_id {document})"
-    await notify_project(call.tx, session.project, text, call.now, but=session.id)
+    notice = Notice("handoff", {"agent": session.agent, "left": notes, "document": document})
+    await notify_project(call.tx, session.project, notice, call.now, but=session.id)
 
 
 async def list_still_open(call: Call, shown: Row | None) -> list[OpenHandoff]:

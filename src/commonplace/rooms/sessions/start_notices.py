@@ -3,9 +3,8 @@ agent."""
 
 from collections.abc import Sequence
 
-from commonplace import activity
 from commonplace.call import Call
-from commonplace.notice import NAMESAKE_PREFIX
+from commonplace.notices import Notice, notify_agents, notify_sessions
 from commonplace.rooms.messages import sending
 from commonplace.rooms.messages import store as messages
 from commonplace.rooms.messages.events import MESSAGE_SENT
@@ -21,10 +20,8 @@ async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: 
     """Notify live sessions with the same agent name, else who waits for it; and the admins if it is new and pending."""
     namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name]
     if namesakes:
-        text = f"Another session started as '{agent.name}' in {call.project}."
-        await activity.notify_sessions(
-            call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], text, call.now, NAMESAKE_PREFIX
-        )
+        notice = Notice("namesake", {"agent": agent.name, "project": call.project})
+        await notify_sessions(call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], notice, call.now)
     elif any(row["project_has_waits"] for row in live_sessions):
         await announce_arrival(call, agent.name)
     if agent.is_pending and not agent.is_known:
@@ -41,7 +38,7 @@ async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
         " Admit it with memory_project, action='add_agent'."
     )
     row = await sending.insert_message(call.tx, _draft_registration_mail(call, agent, text), admins, call.now)
-    await activity.notify_agents(call.tx, call.project, admins, text, call.now)
+    await notify_agents(call.tx, call.project, admins, text, call.now)
     for admin in admins:
         call.emit(MESSAGE_SENT, {"agent": admin}, audience=f"inbox:{admin}", id=row["id"], priority="normal")
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from commonplace.access import ANONYMOUS
 from commonplace.activity import IS_AWAKE, AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
-from commonplace.notice import ANSWER_PREFIX, MAIL_PREFIX, NAMESAKE_PREFIX, POST_PREFIX
 from commonplace.quoting import IMPORTER
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
@@ -354,36 +353,14 @@ async def list_outsiders(tx: Tx, project: str) -> set[str]:
     return {ANONYMOUS, IMPORTER, *(row["name"] for row in rows)}
 
 
-async def move_answers(tx: Tx, session: AgentSession) -> None:
-    """Give the session that starts the answers of people that earlier sessions of its agent did not read."""
-    unread = (
-        "project = $1 and substr(id, 1, $4) = $5 and session in"
-        " (select id from session where project = $1 and agent = $2 and id <> $3 and ended_at is not null)"
+async def list_ended_sessions(tx: Tx, session: AgentSession) -> list[str]:
+    """The ended sessions of its agent that have notices that nobody read."""
+    rows = await tx.all(
+        "select distinct notice.session from notice join session on session.project = $1"
+        " and session.id = notice.session where notice.project = $1 and session.agent = $2 and session.id <> $3"
+        " and session.ended_at is not null",
+        session.project,
+        session.agent,
+        session.id,
     )
-    values = (session.project, session.agent, session.id, len(ANSWER_PREFIX), ANSWER_PREFIX)
-    await tx.queue(
-        "insert into notice (project, session, at, id, text)"
-        f" select project, cast($3 as text), max(at), id, max(text) from notice where {unread} group by project, id",
-        *values,
-    )
-    await tx.queue(f"delete from notice where {unread}", *values)
-
-
-async def move_notices(tx: Tx, session: AgentSession, dormant: Sequence[str]) -> None:
-    """Give the session that starts what these were not told, without mail and posts, which its boot pack shows."""
-    unread = (
-        "project = $1 and session = any($3) and substr(id, 1, $4) <> $5 and substr(id, 1, $6) <> $7"
-        " and substr(id, 1, $8) <> $9"
-    )
-    prefixes = (MAIL_PREFIX, POST_PREFIX, NAMESAKE_PREFIX)
-    lengths = [value for prefix in prefixes for value in (len(prefix), prefix)]
-    await tx.queue(
-        "insert into notice (project, session, at, id, text)"
-        f" select project, cast($2 as text), max(at), id, max(text) from notice where {unread} group by project, id",
-        *(session.project, session.id, list(dormant), *lengths),
-    )
-    await tx.queue(
-        "delete from notice where project = $1 and session = any($2) and substr(id, 1, $3) <> $4"
-        " and substr(id, 1, $5) <> $6 and substr(id, 1, $7) <> $8",
-        *(session.project, list(dormant), *lengths),
-    )
+    return [row["session"] for row in rows]

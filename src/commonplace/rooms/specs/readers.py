@@ -5,11 +5,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from commonplace import activity, named_notices
+from commonplace import activity
 from commonplace.access import SHARED
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.clock import format_age
+from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.rooms.specs import model, store
 from commonplace.rooms.specs.changes import summarize_spec_changes
 from commonplace.rooms.specs.store import SpecReader
@@ -29,7 +30,9 @@ async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
     if session is None:
         return None
     if session.has_notice and version["version"] == spec["version"]:
-        call.deferred_writes.append(lambda tx: named_notices.delete_notices_by_id(tx, session, [spec["id"]]))
+        call.deferred_writes.append(
+            lambda tx: drop_notices(tx, session.project, "spec", sessions=[session.id], subjects=[spec["id"]])
+        )
     reader = SpecReader(session.project, session.id, session.agent, version["n"], version["version"])
     last_read = await store.load_read_version(call.tx, spec, reader)
     if last_read and last_read["n"] > reader.n:  # who looks back does not forget what it knows
@@ -145,7 +148,9 @@ async def _notify_project(
             sessions_by_text[text].append(row["id"])
             agents.setdefault(row["agent"], "")
     for text, sessions in sessions_by_text.items():
-        await named_notices.replace_notices(call.tx, project, sessions, spec["id"], text, call.now)
+        await notify_sessions(
+            call.tx, project, sessions, Notice("spec", {"text": text}, spec["id"]), call.now
+        )
     return agents
 
 

@@ -10,6 +10,7 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.dormant_sessions import list_dormant_sessions
+from commonplace.notices import drop_notices
 from commonplace.operation import operation
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
@@ -91,7 +92,7 @@ async def update_work(
     if change.begins_wait(before, columns):
         wait = await waits.announce_wait(call, work_id, columns, signal_was_sent=bool(sent_before))
     elif status != "blocked" and before and (before["blocked_by"] or before["waiting_for"]):
-        await store.withdraw_wait_notices(call.tx, session.project, [work_id])
+        await drop_notices(call.tx, session.project, "wait", subjects=[work_id])
     return WorkUpdate(
         status="updated",
         id=work_id,

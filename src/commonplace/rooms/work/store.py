@@ -12,7 +12,6 @@ from commonplace.store.database import Row, Tx
 
 _WORK_RETENTION = 14 * DAY
 _MAX_OVERLAP_ROWS = 500
-WAIT_NOTICE_PREFIX = "wait_"
 NEWEST_OPEN_WORK = (
     "coalesce((select work.title from work join session on session.project = $1 and session.id = work.session"
     " and session.ended_at is null and session.active_at > $5 where work.project = $1 and work.agent = $2"
@@ -123,15 +122,6 @@ async def show_current_work(tx: Tx, session: AgentSession, now: int) -> None:
     )
 
 
-async def withdraw_wait_notices(tx: Tx, project: str, work_ids: Sequence[str]) -> None:
-    """Drop the notices that tell of the waits of this work: they are over."""
-    await tx.queue(
-        "delete from notice where project = $1 and id = any($2)",
-        project,
-        [f"{WAIT_NOTICE_PREFIX}{work_id}" for work_id in work_ids],
-    )
-
-
 async def close_work_of_session(tx: Tx, project: str, session: str, now: int) -> None:
     """Hand over what is open when its session ends; also the work of claims that this end gave back.
 
@@ -139,11 +129,10 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
     and so is the work on a backlog item that is done.
     """
     await tx.queue(
-        "delete from notice where project = $1 and id in"
-        " (select $3 || id from work where project = $1 and session = $2 and status = 'blocked')",
+        "delete from notice where project = $1 and kind = 'wait' and subject in"
+        " (select id from work where project = $1 and session = $2 and status = 'blocked')",
         project,
         session,
-        WAIT_NOTICE_PREFIX,
     )
     await tx.queue(
         "update work set status = case when title = $5 or exists (select 1 from backlog where backlog.project = $1"

@@ -6,10 +6,10 @@ those things call `end_waits` when one of them happens. The SQL is in `store.py`
 
 from collections.abc import Collection, Mapping, Sequence
 
-from commonplace import activity, named_notices
+from commonplace import activity
 from commonplace.activity import AgentSession
 from commonplace.call import Call
-from commonplace.named_notices import replace_notices
+from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.presence import load_presence
 from commonplace.rooms.work import model, store
 from commonplace.rooms.work.events import WORK_UNBLOCKED
@@ -17,7 +17,6 @@ from commonplace.rooms.work.item_store import list_open_needs
 from commonplace.rooms.work.model import WaitAnnouncement
 from commonplace.store.database import Row
 
-_ARRIVAL_PREFIX = "arrival_"
 _MAX_NEEDS_NAMED = 3
 _SENT_BEFORE = (
     "This signal was sent before you began to wait. You are shown as blocked until you report status='in_progress', or it"
@@ -60,8 +59,10 @@ async def _notify_of_wait(
 ) -> list[str]:
     """Leave the notice of a wait; it has a name, so that nobody is told of a wait that is over."""
     text = model.format_wait(call.agent, wait, targets)
-    notice_id, ids = f"{store.WAIT_NOTICE_PREFIX}{work_id}", [row["id"] for row in sessions]
-    await replace_notices(call.tx, call.own_session.project, ids, notice_id, text, call.now)
+    notice = Notice("wait", {"text": text}, work_id)
+    await notify_sessions(
+        call.tx, call.own_session.project, [row["id"] for row in sessions], notice, call.now
+    )
     return sorted({row["agent"] for row in sessions})
 
 
@@ -103,7 +104,7 @@ async def announce_departure(call: Call, session: AgentSession) -> None:
     for row in await store.list_waiting_work(call.tx, project):
         if row["agent"] != agent and agent in model.list_awaited_names(row):
             text = model.format_departure(agent, row["title"])
-            await activity.notify_sessions(call.tx, project, [row["session"]], text, call.now)
+            await notify_sessions(call.tx, project, [row["session"]], text, call.now)
 
 
 async def announce_arrival(call: Call, agent: str) -> None:
@@ -117,10 +118,8 @@ async def announce_arrival(call: Call, agent: str) -> None:
     for row in rows:
         things = [name for name in model.list_awaited_names(row) if name in awaited]
         if things:
-            text = model.format_arrival(agent, row["title"], things)
-            await named_notices.replace_notices(
-                call.tx, call.project, [row["session"]], f"{_ARRIVAL_PREFIX}{agent}", text, call.now
-            )
+            notice = Notice("arrival", {"text": model.format_arrival(agent, row["title"], things)}, agent)
+            await notify_sessions(call.tx, call.project, [row["session"]], notice, call.now)
 
 
 async def describe_awaited(call: Call, agent: str, wait: Row) -> str:
@@ -139,7 +138,7 @@ async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row,
         return []
     work_ids = [row["id"] for row, _, _ in unblocked]
     await store.unblock_work(call.tx, project, work_ids, call.now)
-    await store.withdraw_wait_notices(call.tx, project, work_ids)
+    await drop_notices(call.tx, project, "wait", subjects=work_ids)
     own_session = call.session.id if call.session else ""
     others = [(row, cause, more) for row, cause, more in unblocked if row["session"] != own_session]
     open_needs = await list_open_needs(call.tx, project, [row for row, _, _ in others]) if others else []
@@ -147,7 +146,7 @@ async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row,
         text = (
             f"{cause}: your work '{row['title']}' {_describe_rest(row, open_needs)}. {more.strip()}".strip()
         )
-        await activity.notify_sessions(call.tx, project, [row["session"]], text, call.now)
+        await notify_sessions(call.tx, project, [row["session"]], text, call.now)
         call.emit(WORK_UNBLOCKED, project=project, audience=f"inbox:{row['agent']}", title=row["title"])
     return sorted({row["agent"] for row, _, _ in others})
 
