@@ -17,7 +17,7 @@ from commonplace.config import Settings
 from commonplace.store.database import Database
 from commonplace.store.migrate import migrate
 from commonplace.store.sqlite import Sqlite
-from selection import AGENT_PROGRAMS_FOLDER, FOLDERS_LEFT_OUT, is_quick, no_processes  # noqa: F401 - a fixture
+from selection import AGENT_PROGRAMS_FOLDER, FOLDERS_LEFT_OUT, is_quick, no_processes, repeats_on_other_store  # noqa: F401 - a fixture
 from team import HandClock, Team, Template, open_store
 
 # Tests start the product many times: it should read its bytecode, not make it anew.
@@ -49,6 +49,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        config.hook.pytest_deselected(items=[item for item in items if repeats_on_other_store(item)])
+        items[:] = [item for item in items if not repeats_on_other_store(item)]
     if config.getoption("--quick"):
         config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
         items[:] = [item for item in items if is_quick(item)]

@@ -24,6 +24,11 @@ def is_quick(item: pytest.Item) -> bool:
     return not _uses_postgres(item) and not _starts_processes(item)
 
 
+def repeats_on_other_store(item: pytest.Item) -> bool:
+    """Is it the PostgreSQL form of a test marked `sqlite_only`, which runs no SQL that other tests do not run there?"""
+    return item.get_closest_marker("sqlite_only") is not None and _uses_postgres(item)
+
+
 def _uses_postgres(item: pytest.Item) -> bool:
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     stores = {value for value in parameters if isinstance(value, str)}
