@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.__main__ import free_port, running_server
 from bench.tls_relay import TlsRelay
-from commonplace.client import remote
+from commonplace.client.link import remote
 
 HOOK = [sys.executable, "-m", "commonplace", "hook", "claude"]
 FILE = "src/cart.py"

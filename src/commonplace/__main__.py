@@ -4,13 +4,13 @@ import sys
 
 # Commands that an agent waits for, by their first words: they start without building the parser.
 QUICK_COMMANDS = {
-    ("hook", "keeper"): "commonplace.client.keeper.keeper_process",
+    ("hook", "keeper"): "commonplace.client.companion.keeper_process",
     ("hook", "radar"): "commonplace.client.git.radar",
-    ("hook", "deliver"): "commonplace.client.hooks.end_delivery",
-    ("hook",): "commonplace.client.hooks.program",
+    ("hook", "deliver"): "commonplace.client.companion.end_delivery",
+    ("hook",): "commonplace.client.companion.program",
     ("stdio",): "commonplace.client.commands.stdio",
     ("statusline",): "commonplace.client.commands.statusline",
-    ("sync", "hook"): "commonplace.client.sync.hook_command",
+    ("sync", "hook"): "commonplace.client.link.hook_command",
     ("guard", "check"): "commonplace.client.guard.check",
     ("guard", "committed"): "commonplace.client.guard.check",
 }

@@ -1,6 +1,6 @@
 """The token that `serve --auth local` asks for: one per user of the machine, in a file that only this user can read.
 
-Our own programs read it from there (`client/remote.py`), so nobody is asked for it; another user of the machine cannot
+Our own programs read it from there (`client/link/remote.py`), so nobody is asked for it; another user of the machine cannot
 read the file and so cannot use the server.
 """
 

@@ -16,7 +16,7 @@ from commonplace import background, errors
 from commonplace.access import LOCAL, Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
-from commonplace.client.remote import local_token_path
+from commonplace.client.link.remote import local_token_path
 from commonplace.clock import Clock, read_wall_clock
 from commonplace.config import Settings
 from commonplace.edges.identity import Identity

@@ -9,8 +9,8 @@ import pytest
 
 from commonplace.__main__ import main
 from commonplace.backup.rotation import format_stamp
+from commonplace.client.companion import program
 from commonplace.client.doctor import program_checks
-from commonplace.client.hooks import program
 from commonplace.config import Settings
 from commonplace.store.last_backup import LastBackup, write_last_backup
 from team import Team

@@ -15,7 +15,7 @@ from agent_samples import EVENT_WORD, load_samples
 
 import product
 from commonplace import access
-from commonplace.client.hooks import program
+from commonplace.client.companion import program
 from patience import PATIENCE_SECONDS
 from team import Team
 

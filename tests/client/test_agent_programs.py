@@ -17,11 +17,11 @@ from commonplace.client.agents import (
     ARCHIVED_PROGRAMS,
     PROGRAMS,
 )
-from commonplace.client.hooks.agent_hooks import AgentHooks
+from commonplace.client.companion.agent_hooks import AgentHooks
 from commonplace.client.install.agent_settings import AgentSettings
 from commonplace.client.install.machine import Machine
-from commonplace.client.remote import RemoteServer
-from commonplace.client.sync.transcript import AgentTranscripts
+from commonplace.client.link.remote import RemoteServer
+from commonplace.client.link.transcript import AgentTranscripts
 from commonplace.edges.agent_tables import GUIDES, fill_tables
 from commonplace.transcripts.format import TranscriptFormat
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from commonplace import errors
-from commonplace.client import remote
 from commonplace.client.commands import join
+from commonplace.client.link import remote
 from commonplace.client.project import find_untrusted_project, project_of_folder
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import product
 from commonplace import errors
-from commonplace.client import remote
+from commonplace.client.link import remote
 from commonplace.config import Settings
 from commonplace.local_token import load_or_create_local_token
 from commonplace.server import _require_keys_or_loopback

@@ -12,7 +12,7 @@ from fuzz_values import HOSTILE_TEXTS, ValueMaker, encode_json
 
 from commonplace import errors, masking, sqlguard
 from commonplace.client.day_zero.bson_documents import ARCHIVE_MAGIC, read_archive, read_documents
-from commonplace.client.sync.manifest import read_manifest
+from commonplace.client.link.manifest import read_manifest
 from commonplace.quoting.instruction_texts import is_instruction_like, may_be_instruction_like
 from commonplace.rooms.locks import paths
 from commonplace.search.lines import Pattern

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import samples
 
-from commonplace.client.hooks import boot_context
-from commonplace.client.hooks.hook_state import HookSession
+from commonplace.client.companion import boot_context
+from commonplace.client.companion.hook_state import HookSession
 from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, list_said_texts, remove_boot_echo
 from commonplace.transcripts.reader import TranscriptReader
 

@@ -14,7 +14,7 @@ from commonplace.client.doctor.finding import EXIT_CODES, Finding, find_worst
 from commonplace.client.doctor.machine_checks import check_agents, check_files, check_guard, check_uploads
 from commonplace.client.doctor.program_checks import check_program
 from commonplace.client.doctor.server_checks import check_key, check_server, check_upload_key
-from commonplace.client.server_choice import ServerChoice
+from commonplace.client.link.server_choice import ServerChoice
 from commonplace.data_folder import DATABASE, find_holder
 
 _MARKS = {"ok": "ok", "warning": "warn", "problem": "BAD"}

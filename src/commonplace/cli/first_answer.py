@@ -5,8 +5,8 @@ It reads archived sessions through the server's operations, like any other clien
 
 from typing import Any
 
-from commonplace.client import remote
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link import remote
+from commonplace.client.link.remote import RemoteServer
 
 _TIMEOUT_SECONDS = 30
 _WORKSPACES_READ = 20

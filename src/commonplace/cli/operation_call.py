@@ -1,4 +1,4 @@
-"""Call an operation on the server that `client/server_choice.py` chooses, or directly on the store if none runs.
+"""Call an operation on the server that `client/link/server_choice.py` chooses, or directly on the store if none runs.
 
 Commands in `client/` that also work without a server are handed `call_operation` by the parser.
 """
@@ -15,9 +15,9 @@ import msgspec
 
 from commonplace import config, errors
 from commonplace.access import OPERATOR
-from commonplace.client import remote, server_choice
-from commonplace.client.remote import RemoteServer
-from commonplace.client.server_choice import ServerChoice
+from commonplace.client.link import remote, server_choice
+from commonplace.client.link.remote import RemoteServer
+from commonplace.client.link.server_choice import ServerChoice
 from commonplace.window import IDEMPOTENCY_HEADER
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.cli import operation_call
-from commonplace.client import remote
+from commonplace.client.link import remote
 
 _MIN_SECRET_CHARACTERS = 8
 _PAGE = 500

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from commonplace import config, server
 from commonplace.client.agents import AGENTS
-from commonplace.client.remote import LOCAL_HOSTS, local_token_path
+from commonplace.client.link.remote import LOCAL_HOSTS, local_token_path
 from commonplace.config import Settings
 from commonplace.edges import structured_log
 from commonplace.edges.http.machine_hosts import find_machine_hosts, format_host

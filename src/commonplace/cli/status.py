@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.cli import operation_call
-from commonplace.client import remote
+from commonplace.client.link import remote
+from commonplace.client.link.server_choice import ServerChoice
 from commonplace.client.people import watch
-from commonplace.client.server_choice import ServerChoice
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,11 +14,11 @@ from pathlib import Path
 from commonplace import config, errors
 from commonplace.beacon import read_beacon
 from commonplace.cli.first_answer import find_first_answer
-from commonplace.client import remote
 from commonplace.client.install.installed_agents import find_installed_agents
 from commonplace.client.install.machine import this_machine
-from commonplace.client.proxy.server_start import start_server
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link import remote
+from commonplace.client.link.remote import RemoteServer
+from commonplace.client.link.server_start import start_server
 from commonplace.data_folder import find_holder
 
 _START_SECONDS = 60

@@ -50,7 +50,8 @@ def _is_trusted(named: ProjectSetting, folder: Path) -> bool:
     if _fold_name(named.value) == _fold_name(_own_name(folder)):
         return True
     # Imported late: remote.py imports this module, and few repositories name a project.
-    from commonplace.client import project_trust, remote
+    from commonplace.client import project_trust
+    from commonplace.client.link import remote
 
     return project_trust.is_project_trusted(named.value, trust_root(folder), remote.read_configuration())
 

@@ -22,7 +22,7 @@ from commonplace.client.agents import (
 )
 from commonplace.client.install.agent_settings import KEY_VARIABLE, Scope
 from commonplace.client.install.machine import Machine
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 GUIDES = ("docs/guides/agents.md", "docs/guides/hooks.md", "docs/guides/sync.md")
 _MARKED = re.compile(r"(<!-- agents: (\w+) -->\n).*?(<!-- agents: end -->)", re.DOTALL)

@@ -2,7 +2,7 @@
 
 A transcript repeats what the memory already knows, and a search for it must find where it was said, not each session
 that was told. The reader marks echoes and the index leaves them out; the stored bytes keep them. How the text is
-written: `client/hooks/boot_context.py`.
+written: `client/companion/boot_context.py`.
 """
 
 import re

@@ -10,8 +10,8 @@ import pytest
 from hooked import Agent, Done
 
 import product
-from commonplace.client import remote
 from commonplace.client.agents import AGENTS_WITH_HOOKS
+from commonplace.client.link import remote
 from patience import PATIENCE_SECONDS
 
 

@@ -11,8 +11,8 @@ import pytest
 from hooked import Agent, Done
 from silent_server import SilentServer
 
-from commonplace.client.hooks import deadlines
-from commonplace.client.hooks.server_record import RETRY_SECONDS, ServerRecord
+from commonplace.client.companion import deadlines
+from commonplace.client.companion.server_record import RETRY_SECONDS, ServerRecord
 from patience import wait_until
 
 NOTHING = Done(0, "", "")

@@ -10,7 +10,7 @@ from hooked import Done, both_stores
 
 from commonplace import access
 from commonplace.client.agents import load_hooks
-from commonplace.client.hooks import program
+from commonplace.client.companion import program
 
 COMPACTED = {
     "type": "session.compaction_complete",

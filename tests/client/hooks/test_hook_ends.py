@@ -15,9 +15,9 @@ from silent_server import SilentServer
 
 import product
 from commonplace import access
-from commonplace.client import remote
-from commonplace.client.hooks import pending_ends
-from commonplace.client.hooks.server_record import ServerRecord
+from commonplace.client.companion import pending_ends
+from commonplace.client.companion.server_record import ServerRecord
+from commonplace.client.link import remote
 from patience import PATIENCE_SECONDS, wait_until
 
 

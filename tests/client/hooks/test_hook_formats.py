@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.hooks import boot_context, patch, program
-from commonplace.client.hooks.hook_event import HookEvent
-from commonplace.client.hooks.hook_state import HookSession
+from commonplace.client.companion import boot_context, patch, program
+from commonplace.client.companion.hook_event import HookEvent
+from commonplace.client.companion.hook_state import HookSession
 
 REASONS = {"permissionDecisionReason", "reason", "user_message", "agent_message", "denied"}
 

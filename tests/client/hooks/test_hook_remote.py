@@ -9,8 +9,8 @@ import pytest
 from bench.tls_relay import TlsRelay
 from hooked import Done
 
-from commonplace.client import remote
-from commonplace.client.hooks.hook_connection import HookConnection
+from commonplace.client.companion.hook_connection import HookConnection
+from commonplace.client.link import remote
 from patience import PATIENCE_SECONDS
 from stream_server import serve_streams
 

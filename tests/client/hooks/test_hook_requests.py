@@ -7,7 +7,7 @@ import pytest
 from agent_samples import EVENT_WORD
 
 from commonplace.access import Caller
-from commonplace.client.hooks import waiting_requests
+from commonplace.client.companion import waiting_requests
 from patience import PATIENCE_SECONDS
 
 PERSON = Caller("owner", frozenset({"*"}), agent="eve", is_person=True)

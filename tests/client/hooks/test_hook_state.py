@@ -6,8 +6,8 @@ import os
 import stat
 import uuid
 
-from commonplace.client.hooks.hook_state import HookState
-from commonplace.client.sync import spool
+from commonplace.client.companion.hook_state import HookState
+from commonplace.client.link import spool
 
 
 async def test_state_is_its_owners_alone(agent, home):

@@ -12,10 +12,10 @@ from agent_samples.server import BEARER, FEW
 from user import User
 
 from commonplace.catalogue import CATALOGUE
-from commonplace.client import remote
 from commonplace.client.agents import AGENTS, load_settings
 from commonplace.client.install import client_config
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link import remote
+from commonplace.client.link.remote import RemoteServer
 
 SERVER = ("--url", "http://127.0.0.1:9123", "--key", "cp_test_key", "--force")
 

@@ -11,7 +11,7 @@ from commonplace.client.install import schedule
 from commonplace.client.install.install_record import ScheduleRecord
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import PutValue, WriteFile
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 pytestmark = pytest.mark.processes
 

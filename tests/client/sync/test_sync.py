@@ -12,7 +12,7 @@ from machine import archived, claude, config
 
 import product
 from commonplace import zstd
-from commonplace.client.sync import hook_command, transcript_file
+from commonplace.client.link import hook_command, transcript_file
 from patience import PATIENCE_SECONDS, wait_until
 
 ODD = (

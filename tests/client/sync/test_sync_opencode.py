@@ -12,8 +12,8 @@ from machine import Machine, archived, claude, config
 
 import product
 from commonplace.client.agents import load_transcripts
-from commonplace.client.sync import spool
-from commonplace.client.sync.transcript import Transcript
+from commonplace.client.link import spool
+from commonplace.client.link.transcript import Transcript
 
 opencode = load_transcripts("opencode")
 

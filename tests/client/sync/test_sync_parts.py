@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 from machine import Machine
 
 from commonplace import access, zstd
-from commonplace.client import remote
 from commonplace.client.agents import load_transcripts
 from commonplace.client.agents.claude.transcripts import project_slug
-from commonplace.client.project import project_of_folder
-from commonplace.client.sync import (
+from commonplace.client.link import (
     agent_transcripts,
     hook_command,
     manifest,
+    remote,
     spool,
     spooled_texts,
     transcript_file,
 )
-from commonplace.client.sync.masked_lines import LineMasker
-from commonplace.client.sync.progress import ByteProgress
-from commonplace.client.sync.transcript import Transcript
+from commonplace.client.link.masked_lines import LineMasker
+from commonplace.client.link.progress import ByteProgress
+from commonplace.client.link.transcript import Transcript
+from commonplace.client.project import project_of_folder
 from patience import PATIENCE_SECONDS
 
 claude, codex, gemini, copilot = map(load_transcripts, ("claude", "codex", "gemini", "copilot"))

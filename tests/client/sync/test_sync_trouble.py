@@ -10,7 +10,7 @@ from machine import Machine, archived, claude, config
 
 import product
 from commonplace import zstd
-from commonplace.client.sync import hook_command
+from commonplace.client.link import hook_command
 
 DAY = ".codex/sessions/2026/08/01/rollout-2026-08-01T10-00-00-"
 

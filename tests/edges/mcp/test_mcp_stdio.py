@@ -21,9 +21,9 @@ from stage import (
     wait_for,
 )
 
-from commonplace.client.proxy.relay import StdioRelay
-from commonplace.client.proxy.server_location import NamedServer
-from commonplace.client.proxy.upstream import McpUpstream
+from commonplace.client.link.relay import StdioRelay
+from commonplace.client.link.server_location import NamedServer
+from commonplace.client.link.upstream import McpUpstream
 from commonplace.edges.limits import ClientLimits
 from commonplace.edges.mcp.publisher import TOOLS_CHANGED, Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio

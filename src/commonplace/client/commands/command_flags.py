@@ -34,7 +34,7 @@ def run_lazily(module: str, function: str = "run") -> Callable[[argparse.Namespa
 
 
 def add_store_flags(command: argparse.ArgumentParser, default: str | None = None) -> None:
-    """Flags that say which server to use; `client/server_choice.py` has the order."""
+    """Flags that say which server to use; `client/link/server_choice.py` has the order."""
     command.add_argument(
         "--url",
         default=default,

@@ -20,7 +20,7 @@ from commonplace.client.install import (
 from commonplace.client.install.agent_settings import Scope
 from commonplace.client.install.changes import RequestedEdit
 from commonplace.client.install.machine import Machine
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 
 def run(arguments: argparse.Namespace) -> int:

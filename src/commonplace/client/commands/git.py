@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import remote
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.git import git_program, rescue, shelves, snapshots
 from commonplace.client.git.acting_run import find_acting_run, is_person
 from commonplace.client.git.checkout import ChangedFile, Checkout, parse_owner, report_checkout
@@ -16,7 +16,7 @@ from commonplace.client.git.git_program import GitFailed
 from commonplace.client.git.judgement import name_files
 from commonplace.client.git.rescue import Rescue
 from commonplace.client.git.shelves import Shelf, ShelfInTheWay
-from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.link import remote
 from commonplace.client.regions import own_lines
 
 _MAX_FILES = 1_000

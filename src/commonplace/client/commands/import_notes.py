@@ -14,8 +14,8 @@ from commonplace.client.day_zero.found_note import Found, FoundChecklist, FoundN
 from commonplace.client.day_zero.work_folders import list_repositories
 from commonplace.client.day_zero.workspace_tree import is_workspace_tree
 from commonplace.client.install.machine import this_machine
+from commonplace.client.link.progress import print_progress
 from commonplace.client.project import project_from_files, project_of_folder
-from commonplace.client.sync.progress import print_progress
 from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]

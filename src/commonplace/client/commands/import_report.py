@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from commonplace.client.sync.progress import format_count
+from commonplace.client.link.progress import format_count
 
 _SHOWN_SKIPS = 20
 

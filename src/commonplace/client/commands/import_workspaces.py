@@ -17,10 +17,10 @@ from typing import Any
 from commonplace import errors, masking, zstd
 from commonplace.client.commands.import_report import ImportReport
 from commonplace.client.day_zero.workspace_tree import FoundTranscript, FoundWorkspace, list_workspaces
-from commonplace.client.sync.masked_lines import LineMasker
-from commonplace.client.sync.progress import print_progress
-from commonplace.client.sync.transcript import Transcript
-from commonplace.client.sync.transcript_file import MAX_PIECE_BYTES
+from commonplace.client.link.masked_lines import LineMasker
+from commonplace.client.link.progress import print_progress
+from commonplace.client.link.transcript import Transcript
+from commonplace.client.link.transcript_file import MAX_PIECE_BYTES
 from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]

@@ -25,7 +25,7 @@ from commonplace.client.install.install_record import InstallRecord
 from commonplace.client.install.install_summary import InstallPlan
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import SettingEdit
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 
 def run(arguments: argparse.Namespace) -> int:

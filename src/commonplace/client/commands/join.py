@@ -7,8 +7,8 @@ from pathlib import Path
 import tomlkit
 
 from commonplace import errors
-from commonplace.client import remote
 from commonplace.client.install import files
+from commonplace.client.link import remote
 from commonplace.client.project import ProjectSetting, find_project_setting, project_from_files, trust_root
 
 

@@ -12,9 +12,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import project, remote
-from commonplace.client.hooks import deadlines
-from commonplace.client.hooks.hook_state import HookState
+from commonplace.client import project
+from commonplace.client.companion import deadlines
+from commonplace.client.companion.hook_state import HookState
+from commonplace.client.link import remote
 
 _LOCAL_SECONDS, _REMOTE_SECONDS = 0.15, 5.0
 _FRESH_SECONDS, _STALE_SECONDS = 2.0, 600.0

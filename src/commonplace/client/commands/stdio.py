@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from commonplace.client.proxy.upstream import McpUpstream
+    from commonplace.client.link.upstream import McpUpstream
 
 _MISUSED_EXIT_CODE = 2
 _INTERRUPTED_EXIT_CODE = 130
@@ -33,8 +33,8 @@ def main(words: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from commonplace.client.proxy.relay import StdioRelay  # --help should not wait for it
-    from commonplace.client.remote import ServerUnknown
+    from commonplace.client.link.relay import StdioRelay  # --help should not wait for it
+    from commonplace.client.link.remote import ServerUnknown
 
     try:
         upstream = _build_upstream(arguments)
@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
     """From the flags, else the environment, else .commonplace.toml, else config.toml, else this machine's data folder."""
-    from commonplace.client import remote
-    from commonplace.client.proxy.server_location import FolderServer, NamedServer
-    from commonplace.client.proxy.upstream import McpUpstream
+    from commonplace.client.link import remote
+    from commonplace.client.link.server_location import FolderServer, NamedServer
+    from commonplace.client.link.upstream import McpUpstream
 
     toolsets = _parse_toolsets(arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", ""))
     if arguments.url:

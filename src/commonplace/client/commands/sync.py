@@ -7,22 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import remote
+from commonplace.client.companion import end_delivery
 from commonplace.client.detached_process import start_detached
-from commonplace.client.hooks import end_delivery
-from commonplace.client.sync import (
+from commonplace.client.link import (
     agent_transcripts,
     hook_command,
     manifest,
+    remote,
     self_test,
     sync_settings,
     sync_state,
 )
-from commonplace.client.sync.progress import format_count
-from commonplace.client.sync.sync_run import SyncOptions, SyncReport
-from commonplace.client.sync.sync_run import run_sync as run_once
-from commonplace.client.sync.upload_client import UploadClient
-from commonplace.client.sync.workspaces import MachineWorkspaces, machine_name
+from commonplace.client.link.progress import format_count
+from commonplace.client.link.sync_run import SyncOptions, SyncReport
+from commonplace.client.link.sync_run import run_sync as run_once
+from commonplace.client.link.upload_client import UploadClient
+from commonplace.client.link.workspaces import MachineWorkspaces, machine_name
 
 _MAX_PATHS_SHOWN = 20
 

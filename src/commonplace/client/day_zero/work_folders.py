@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from commonplace.client.link import agent_transcripts
+from commonplace.client.link.sync_settings import read_sync_settings
 from commonplace.client.project import find_main_worktree, find_repository
-from commonplace.client.sync import agent_transcripts
-from commonplace.client.sync.sync_settings import read_sync_settings
 
 
 def list_repositories(own: Path) -> list[Path]:

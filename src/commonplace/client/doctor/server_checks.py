@@ -7,10 +7,10 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from commonplace import __version__
-from commonplace.client import light_http, remote
 from commonplace.client.doctor.finding import Finding, format_duration
 from commonplace.client.install import client_config, connection_test
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link import light_http, remote
+from commonplace.client.link.remote import RemoteServer
 
 _TIMEOUT_SECONDS = 5
 _MAX_SKEW_SECONDS = 30

@@ -4,11 +4,11 @@ import os
 import re
 from pathlib import Path
 
+from commonplace.client.companion.hook_event import HookEvent
+from commonplace.client.companion.hook_run import HookRun, list_ancestors
+from commonplace.client.companion.hook_settings import read_hook_settings
+from commonplace.client.companion.hook_state import HookState, list_hook_sessions
 from commonplace.client.git import git_program as git
-from commonplace.client.hooks.hook_event import HookEvent
-from commonplace.client.hooks.hook_run import HookRun, list_ancestors
-from commonplace.client.hooks.hook_settings import read_hook_settings
-from commonplace.client.hooks.hook_state import HookState, list_hook_sessions
 from commonplace.client.hooks.working_tree import find_working_tree
 
 # What agent programs, or our plugins for them, put into the environment of commands; a sub-agent before its parent.

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from commonplace import window
 from commonplace.client import project
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.git.git_program import run_git
-from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.working_tree import find_working_tree
 
 _MAX_FILES = 1_000

@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from commonplace.client.companion.patch import list_patched_files
 from commonplace.client.git.git_command import GitCommand, Options, parse_options, read_git_commands
 from commonplace.client.git.git_program import GitFailed, run_git
 from commonplace.client.git.script_files import read_inline_program
 from commonplace.client.git.shell_words import Word, join_folder
 from commonplace.client.git.shell_wrappers import FileSearch, ShellCommand
-from commonplace.client.hooks.patch import list_patched_files
 
 _MAX_PATHS = 200
 _PATCHERS = ("apply_patch", "applypatch")

@@ -6,7 +6,8 @@ What the command line, or a script that it runs, asks of git is collected in `gi
 from collections.abc import Callable
 from typing import NamedTuple
 
-from commonplace.client import remote
+from commonplace.client.companion import fault_log, prevented
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.git import (
     branch_rules,
     index_rules,
@@ -29,9 +30,8 @@ from commonplace.client.git.git_program import GitFailed
 from commonplace.client.git.judgement import LET_THROUGH, Judgement, render_denial, render_warning
 from commonplace.client.git.push_rule import judge_push
 from commonplace.client.git.shell_parser import parse_line
-from commonplace.client.hooks import fault_log, prevented
-from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.working_tree import find_working_tree
+from commonplace.client.link import remote
 
 
 def _judge_unknown(checkout: Checkout, command: GitCommand) -> Judgement:
@@ -155,7 +155,7 @@ def _judge(hook_run: HookRun, action: GitAction) -> Judgement:
 
 def _end_gone_sessions(hook_run: HookRun) -> bool:
     """End sessions in this repository whose program was killed: they have nothing more to lose."""
-    from commonplace.client.hooks import actions  # refusals are rare
+    from commonplace.client.companion import actions  # refusals are rare
 
     return actions.end_abandoned_sessions(hook_run, is_any_tool=True)
 

@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from commonplace.client.companion import fault_log, leases, prevented
+from commonplace.client.companion.hook_event import HookEvent
+from commonplace.client.companion.hook_run import HookRun, SessionEnded
+from commonplace.client.companion.hook_settings import read_hook_settings
+from commonplace.client.companion.hook_state import HookState, list_hook_sessions
 from commonplace.client.git import changed_signatures, snapshots
 from commonplace.client.git.changed_signatures import Side, find_broken_calls
 from commonplace.client.git.checkout import (
@@ -19,11 +24,6 @@ from commonplace.client.git.checkout import (
     report_checkout,
 )
 from commonplace.client.git.git_program import GitFailed, ask_git, run_git
-from commonplace.client.hooks import fault_log, leases, prevented
-from commonplace.client.hooks.hook_event import HookEvent
-from commonplace.client.hooks.hook_run import HookRun, SessionEnded
-from commonplace.client.hooks.hook_settings import read_hook_settings
-from commonplace.client.hooks.hook_state import HookState, list_hook_sessions
 from commonplace.file_region import shorten_path
 
 _MAX_WORKING_TREES = 8

@@ -9,16 +9,16 @@ import sys
 from datetime import datetime
 from typing import Any
 
-from commonplace.client import remote
 from commonplace.client.agents import load_hooks
+from commonplace.client.companion import fault_log, leases, prevented, subagents
+from commonplace.client.companion.hook_run import HookRun
+from commonplace.client.companion.hook_state import EditLease
 from commonplace.client.git import git_program as git
 from commonplace.client.git.acting_run import find_acting_run, is_person
 from commonplace.client.git.checkout import ChangedFile, parse_owner, report_checkout
 from commonplace.client.git.judgement import name_files, quote_files
-from commonplace.client.hooks import fault_log, leases, prevented, subagents
-from commonplace.client.hooks.hook_run import HookRun
-from commonplace.client.hooks.hook_state import EditLease
 from commonplace.client.hooks.shell_actions import read_git_mode
+from commonplace.client.link import remote
 from commonplace.client.regions.edit_regions import are_regions_on
 from commonplace.client.regions.staged_regions import locate_staged
 from commonplace.client.rules import guard_rules

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from commonplace.client import project
-from commonplace.client.hooks import head_moves
-from commonplace.client.hooks.hook_event import HookAnswer
-from commonplace.client.hooks.hook_run import HookRun
+from commonplace.client.companion import head_moves
+from commonplace.client.companion.hook_event import HookAnswer
+from commonplace.client.companion.hook_run import HookRun
 
 STATUS_TOOL = "memory_checkout_status"
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from commonplace.client import remote
+from commonplace.client.companion import fault_log, leases, prevented
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.git import rescue
 from commonplace.client.git.checkout import ChangedFile, Checkout, OtherSession
 from commonplace.client.git.file_writes import FileSweep
@@ -20,9 +21,8 @@ from commonplace.client.git.judgement import (
     render_denial,
 )
 from commonplace.client.git.shell_wrappers import FileSearch
-from commonplace.client.hooks import fault_log, leases, prevented
-from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.working_tree import find_working_tree, repository_path
+from commonplace.client.link import remote
 
 _MAX_FILES = 200
 _GIT_PARTS = ("", "HEAD", "index", "logs", "modules", "objects", "packed-refs", "refs", "worktrees")

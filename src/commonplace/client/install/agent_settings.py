@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import AppendElement, SettingEdit
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 Scope = Literal["user", "project"]
 

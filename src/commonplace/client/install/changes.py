@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import remote
 from commonplace.client.install import documents, files, install_record
 from commonplace.client.install.install_record import FileRecord, InstallRecord
 from commonplace.client.install.setting_edits import (
@@ -20,6 +19,7 @@ from commonplace.client.install.setting_edits import (
     SettingEdit,
     WriteFile,
 )
+from commonplace.client.link import remote
 
 _ACTS = {PutValue: "put", EnsureValue: "ensure", AppendElement: "append"}
 _BEARER = re.compile(r"(Bearer )(?!\$|\{)[^\s\"']+")

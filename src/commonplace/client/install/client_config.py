@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.client import remote
 from commonplace.client.agents import AgentProgram
 from commonplace.client.install import files
 from commonplace.client.install.changes import RequestedEdit
 from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
+from commonplace.client.link import remote
+from commonplace.client.link.remote import RemoteServer
 from commonplace.client.project import PROJECT_FILE
-from commonplace.client.remote import RemoteServer
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_LEARNINGS = 10

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from commonplace import errors
-from commonplace.client import light_http, remote
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link import light_http, remote
+from commonplace.client.link.remote import RemoteServer
 
 _OK = 200
 _TIMEOUT_SECONDS = 10

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client import remote
+from commonplace.client.link import remote
 
 
 def read(path: Path) -> bytes | None:

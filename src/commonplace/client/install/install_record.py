@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 
 from commonplace import errors
-from commonplace.client import remote
 from commonplace.client.install.files import write
 from commonplace.client.install.setting_edits import AppliedEdit
+from commonplace.client.link import remote
 
 
 class FileRecord(msgspec.Struct, omit_defaults=True):

@@ -8,7 +8,7 @@ from commonplace.client.agents import AgentProgram
 from commonplace.client.install.changes import FileChange
 from commonplace.client.install.install_record import InstallRecord
 from commonplace.client.install.machine import Machine
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 _LABEL_COLUMNS = 13
 

@@ -10,8 +10,8 @@ import socket
 import sys
 
 from commonplace import errors
-from commonplace.client import remote, server_choice
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link import remote, server_choice
+from commonplace.client.link.remote import RemoteServer
 
 _TIMEOUT_SECONDS = 10
 _ROLE = "agent"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from commonplace.client.agents import AgentProgram
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 
 def describe_fewer_tools(

@@ -6,9 +6,9 @@ from typing import Any
 
 from commonplace import window
 from commonplace.client import project
+from commonplace.client.companion import fault_log
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.git.git_program import GitFailed, run_git
-from commonplace.client.hooks import fault_log
-from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.hooks.working_tree import join_path, repository_path
 from commonplace.client.regions import changed_lines, edit_texts
 from commonplace.file_region import (

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.git.git_program import ask_git, run_git
-from commonplace.client.hooks.hook_run import HookRun
 from commonplace.client.regions.changed_lines import DIFF_OPTIONS, Hunk, parse_hunks
 from commonplace.client.regions.edit_regions import tag_tree_of
 from commonplace.file_region import BASE_CHARACTERS, FileRegion, LineSpan

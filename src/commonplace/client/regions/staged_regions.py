@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from commonplace.client.companion import fault_log
 from commonplace.client.git.git_program import GitFailed, run_git
-from commonplace.client.hooks import fault_log
 from commonplace.client.regions.changed_lines import CONTEXT, DIFF_OPTIONS, find_changed_spans, parse_hunks
 from commonplace.client.regions.edit_regions import read_version, tag_tree_of
 from commonplace.file_region import BASE_CHARACTERS, MAX_BASES, FileRegion, LineSpan, join_spans

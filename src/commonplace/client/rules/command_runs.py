@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.client.hooks.hook_state import HookState
+from commonplace.client.companion.hook_state import HookState
 from commonplace.rules.command_pattern import matches_command, parse_pattern
 from commonplace.rules.rule import Rule
 from commonplace.rules.rule_check import may_match
 
 if TYPE_CHECKING:
-    from commonplace.client.hooks.hook_run import HookRun
+    from commonplace.client.companion.hook_run import HookRun
 
 _HIDES_EXIT_CODE = re.compile(r"(?<!\|)\|(?!\|)|\|\||;|\n|&\s*$|&(?![&>\d])(?<!&&)(?<!>&)")
 _MAX_TRANSCRIPT_BYTES = 4_000_000

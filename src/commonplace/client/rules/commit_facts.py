@@ -16,8 +16,8 @@ from commonplace.client.rules.written_text import list_added_lines
 from commonplace.rules.rule_check import RuleFacts
 
 if TYPE_CHECKING:
+    from commonplace.client.companion.hook_run import HookRun
     from commonplace.client.git.shell_wrappers import ShellCommand
-    from commonplace.client.hooks.hook_run import HookRun
 
 _COMMIT_VALUES = (
     "-m -F -C -c -t --message --file --author --date --reuse-message --reedit-message --template --fixup --squash"

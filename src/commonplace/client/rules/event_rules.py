@@ -6,13 +6,13 @@ This runs beside every edit and command, so what decides (`rule_answer.py`) is i
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from commonplace.client import remote
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import EventKind, HookAnswer
+from commonplace.client.link import remote
 from commonplace.client.rules import rule_reports
 
 if TYPE_CHECKING:
-    from commonplace.client.hooks.hook_run import HookRun
+    from commonplace.client.companion.hook_run import HookRun
 
 _OCCASIONS: dict[EventKind, str] = {
     "before_edit": "edit",

@@ -10,7 +10,7 @@ from commonplace.client.rules.rule_answer import describe_subject, render_denial
 from commonplace.rules.rule_check import list_fired
 
 if TYPE_CHECKING:
-    from commonplace.client.hooks.hook_run import HookRun
+    from commonplace.client.companion.hook_run import HookRun
 
 
 class BrokenRules(NamedTuple):

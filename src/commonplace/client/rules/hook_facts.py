@@ -14,8 +14,8 @@ from commonplace.rules.command_pattern import Word
 from commonplace.rules.rule_check import RuleFacts
 
 if TYPE_CHECKING:
+    from commonplace.client.companion.hook_run import HookRun
     from commonplace.client.git.shell_parser import ParsedLine
-    from commonplace.client.hooks.hook_run import HookRun
 
 _MAX_FILES = 2_000
 

@@ -6,8 +6,8 @@ Before it prevents anything, the hook asks the server whether the rule still exi
 
 from typing import TYPE_CHECKING
 
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import HookAnswer
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import HookAnswer
 from commonplace.client.rules import command_runs, rule_reports
 from commonplace.client.rules.event_rules import ask_server
 from commonplace.client.rules.hook_facts import HookFacts, PatchFacts
@@ -17,7 +17,7 @@ from commonplace.rules.rule import Rule
 from commonplace.rules.rule_check import RuleFacts, list_fired, may_match
 
 if TYPE_CHECKING:
-    from commonplace.client.hooks.hook_run import HookRun
+    from commonplace.client.companion.hook_run import HookRun
 
 _MAX_BLOCKED_STOPS = 3
 """How often in a row a rule keeps an agent from stopping: one that cannot comply must be able to end."""

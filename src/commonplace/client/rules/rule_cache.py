@@ -10,7 +10,7 @@ import time
 import zlib
 from typing import Any
 
-from commonplace.client import remote
+from commonplace.client.link import remote
 from commonplace.rules.rule import Rule, read_rule
 from commonplace.window import RULES_HEADER
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from commonplace.client import remote
-from commonplace.client.hooks import fault_log
+from commonplace.client.companion import fault_log
+from commonplace.client.link import remote
 from commonplace.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from commonplace.client.hooks.hook_run import HookRun
+    from commonplace.client.companion.hook_run import HookRun
 
 _MAX_CHARACTERS = 500
 _MAX_FILES = 50

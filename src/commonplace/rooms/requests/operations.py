@@ -1,6 +1,6 @@
 """Report what waits for a person, wait for the answer, and answer it.
 
-Hooks report and wait (`client/hooks/waiting_requests.py`); agents ask with memory_ask_person (`asking.py`); only people
+Hooks report and wait (`client/companion/waiting_requests.py`); agents ask with memory_ask_person (`asking.py`); only people
 answer (`people.py`).
 """
 

@@ -4,16 +4,16 @@ import os
 import shlex
 from pathlib import Path
 
-from commonplace.client.hooks import payload
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import (
+from commonplace.client.companion import payload
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import (
     EventKind,
     HookAnswer,
     HookEvent,
     HookOutput,
     WaitingRequest,
 )
-from commonplace.client.hooks.permission_requests import (
+from commonplace.client.companion.permission_requests import (
     PERMISSION_EVENT,
     parse_permission_request,
     render_permission_decision,

@@ -15,7 +15,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import PutValue, SettingEdit
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 # At the end of a session Claude waits for a hook only as long as its timeout.

@@ -1,10 +1,13 @@
 """Codex's hooks: Claude Code's events, and answers without unknown fields."""
 
 from commonplace.client.agents.claude import hooks as claude
-from commonplace.client.hooks import payload
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import HookAnswer, HookEvent, HookOutput
-from commonplace.client.hooks.permission_requests import parse_permission_request, render_permission_decision
+from commonplace.client.companion import payload
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import HookAnswer, HookEvent, HookOutput
+from commonplace.client.companion.permission_requests import (
+    parse_permission_request,
+    render_permission_decision,
+)
 
 _CONTEXT_KINDS = claude.HOOKS.context_kinds
 _WARNING_KINDS = _CONTEXT_KINDS

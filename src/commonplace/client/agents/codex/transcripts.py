@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import AGENTS
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
+from commonplace.client.link.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["codex"].transcript_tool
 _FOLDER_NAME = ".codex"

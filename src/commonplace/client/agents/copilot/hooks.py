@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commonplace import window
-from commonplace.client.hooks import payload
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import (
+from commonplace.client.companion import payload
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import (
     EventKind,
     HookAnswer,
     HookEvent,
     HookOutput,
     WaitingRequest,
 )
-from commonplace.client.hooks.permission_requests import format_denial, format_tool_input
+from commonplace.client.companion.permission_requests import format_denial, format_tool_input
 
 # `preCompact` says that a compaction begins; only the transcript says whether it was applied.
 _EVENTS: dict[str, EventKind] = {

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from commonplace.client.hooks.hook_settings import read_hook_settings
+from commonplace.client.companion.hook_settings import read_hook_settings
 from commonplace.client.install.agent_settings import (
     ENTRY,
     KEY_VARIABLE,
@@ -16,7 +16,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 _EDITORS = "create|edit|str_replace_editor|apply_patch"
 _EVENTS = (

@@ -1,8 +1,8 @@
 """Cursor's hooks."""
 
-from commonplace.client.hooks import payload
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.companion import payload
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
 _EVENTS: dict[str, EventKind] = {
     "sessionStart": "session_start",

@@ -13,7 +13,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import AppendElement, EnsureValue, PutValue, SettingEdit
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 _EVENTS = (
     HookTrigger("sessionStart"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commonplace.client.agents import AGENTS
 from commonplace.client.agents.cursor.chats import chat_exports
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
+from commonplace.client.link.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["cursor"].transcript_tool
 _FOLDER_NAME = ".cursor"

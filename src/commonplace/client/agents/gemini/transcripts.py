@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import AGENTS
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript
+from commonplace.client.link.transcript import AgentTranscripts, Transcript
 
 _TOOL = AGENTS["gemini"].transcript_tool
 _FOLDER_NAME = ".gemini"

@@ -1,15 +1,15 @@
 """opencode's hooks, as the plugin that `commonplace install` writes sends them (`plugin.js`)."""
 
-from commonplace.client.hooks import payload
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import (
+from commonplace.client.companion import payload
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import (
     EventKind,
     HookAnswer,
     HookEvent,
     HookOutput,
     WaitingRequest,
 )
-from commonplace.client.hooks.permission_requests import format_denial, format_tool_input, parse_questions
+from commonplace.client.companion.permission_requests import format_denial, format_tool_input, parse_questions
 
 _EVENTS: dict[str, EventKind] = {
     "session.created": "session_start",

@@ -15,11 +15,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import remote
 from commonplace.client.agents import AGENTS
-from commonplace.client.sync import session_export
-from commonplace.client.sync.session_export import ExportedRecord
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript, read_first_objects
+from commonplace.client.link import remote, session_export
+from commonplace.client.link.session_export import ExportedRecord
+from commonplace.client.link.transcript import AgentTranscripts, Transcript, read_first_objects
 
 _TOOL = AGENTS["opencode"].transcript_tool
 _FOLDER_NAME = "opencode"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commonplace.client.agents import ARCHIVED_PROGRAMS
-from commonplace.client.sync.glob_transcripts import find_logged_cwd
-from commonplace.client.sync.transcript import AgentTranscripts, Transcript
+from commonplace.client.link.glob_transcripts import find_logged_cwd
+from commonplace.client.link.transcript import AgentTranscripts, Transcript
 
 _TOOL = ARCHIVED_PROGRAMS["qwen"].transcript_tool
 _FOLDER_NAME = ".qwen"

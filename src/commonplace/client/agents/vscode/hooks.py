@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 from commonplace.client.agents.claude import hooks as claude
-from commonplace.client.hooks import payload
-from commonplace.client.hooks.agent_hooks import AgentHooks
-from commonplace.client.hooks.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.companion import payload
+from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
 # Earlier versions spelled the same events with a small letter.
 _EVENTS: dict[str, EventKind] = {**claude.HOOKS.events} | {

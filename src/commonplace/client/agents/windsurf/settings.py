@@ -11,7 +11,7 @@ from commonplace.client.install.agent_settings import (
 )
 from commonplace.client.install.machine import Machine
 from commonplace.client.install.setting_edits import AppendElement, PutValue, SettingEdit
-from commonplace.client.remote import RemoteServer
+from commonplace.client.link.remote import RemoteServer
 
 _EVENTS = ("pre_write_code", "post_write_code", "pre_run_command", "post_cascade_response_with_transcript")
 _PROMPT_EVENT = "pre_user_prompt"

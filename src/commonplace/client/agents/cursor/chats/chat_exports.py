@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import remote
 from commonplace.client.agents.cursor.chats.chat_database import (
     ChatDatabases,
     CursorChat,
     CursorMessage,
     find_user_folder,
 )
-from commonplace.client.sync import session_export
-from commonplace.client.sync.session_export import ExportedRecord
+from commonplace.client.link import remote, session_export
+from commonplace.client.link.session_export import ExportedRecord
 from commonplace.transcripts.json_record import Record, text_or_empty
 
 KIND_FIELD = "cursor"
