@@ -32,7 +32,7 @@ FLOORS = (
         "window",
         "rules",
     ),
-    ("arguments", "acting", "activity", "notices", "events", "operation", "resource", "project"),
+    ("arguments", "identity", "activity", "notices", "events", "operation", "resource", "project"),
     ("search",),
     ("transcripts.archive",),
     ("call", "boot", "room"),

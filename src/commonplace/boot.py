@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from commonplace.call import Call
+from commonplace.identity.liveness import SupersededSession
 from commonplace.store.database import Row
 
 DEFAULT_TOKEN_BUDGET = 2000
@@ -160,8 +161,8 @@ class StartingSession:
     open_titles: tuple[str, ...] = ()
     """The titles of the agent's latest work that is not completed."""
     token_budget: int = DEFAULT_TOKEN_BUDGET
-    earlier_sessions: Sequence[Row] = ()
-    """Dormant sessions of the agent that this one continues: `id`, `active_at`."""
+    earlier_sessions: Sequence[SupersededSession] = ()
+    """Dormant sessions of the agent that this one continues."""
 
     def scale_limit(self, limit: int) -> int:
         """The limit of a section at the default budget, made larger for a larger one."""

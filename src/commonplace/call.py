@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from commonplace import access, acting, errors, events, idempotency, suggestions
+from commonplace import access, errors, events, idempotency, suggestions
 from commonplace.access import Caller
-from commonplace.activity import ONLY_SESSION, ActivityRecorder, AgentSession, SessionQuery
+from commonplace.activity import ActivityRecorder
 from commonplace.admission import CallAdmission
 from commonplace.answer import Answer
 from commonplace.arguments import SecretMask
 from commonplace.call_request import CallRequest, MustWrite
 from commonplace.clock import Clock, WatchedClock
 from commonplace.config import Settings
+from commonplace.identity import acting
+from commonplace.identity.session import ONLY_SESSION, AgentSession, SessionQuery
 from commonplace.notices import take_notices
 from commonplace.operation import Operation, OperationFamily
 from commonplace.retention import RetentionProgress

@@ -2,7 +2,7 @@
 
 A notice has a kind and a body, and one line is made of them here when it is read. One that has a subject, such as the
 id of a message, replaces an unread one of the same kind and subject, or its entry joins it; whoever reads the thing
-itself is not told of it any more. Who is alive is decided in `activity.py`.
+itself is not told of it any more. Who is alive is decided in `identity/liveness.py`.
 """
 
 import secrets
@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from commonplace.activity import AgentSession, list_live_sessions, list_live_sessions_of_agents
+from commonplace.identity.liveness import list_live_sessions
+from commonplace.identity.session import AgentSession
 from commonplace.shortening import list_names, shorten_line
 from commonplace.store.database import Row, Tx, Value
 
@@ -68,13 +69,13 @@ async def notify_agents(
     tx: Tx, project: str, agents: Sequence[str], news: Notice | str, now: int
 ) -> list[str]:
     """Leave a notice for every live session of these agents; return the agents that have one."""
-    rows = await list_live_sessions_of_agents(tx, project, agents, now) if agents else []
+    rows = await list_live_sessions(tx, project, now, agents=agents) if agents else []
     return await _notify_rows(tx, project, rows, news, now)
 
 
 async def notify_project(tx: Tx, project: str, news: Notice | str, now: int, but: str = "") -> list[str]:
     """Leave a notice for every live session of a project, except the one that made it; return their agents."""
-    return await _notify_rows(tx, project, await list_live_sessions(tx, project, now, but), news, now)
+    return await _notify_rows(tx, project, await list_live_sessions(tx, project, now, but=but), news, now)
 
 
 async def _notify_rows(tx: Tx, project: str, rows: Sequence[Row], news: Notice | str, now: int) -> list[str]:

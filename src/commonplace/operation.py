@@ -15,7 +15,6 @@ import pydantic
 
 from commonplace import errors
 from commonplace.access import Caller, RequiredRole
-from commonplace.activity import SessionQuery
 from commonplace.arguments import (
     ProjectSpelling,
     SecretMask,
@@ -25,6 +24,7 @@ from commonplace.arguments import (
     refusal_from_validation_error,
     require_storable,
 )
+from commonplace.identity.session import SessionQuery
 
 SESSION = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 

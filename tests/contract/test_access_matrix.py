@@ -18,6 +18,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.schema import input_schema
+from commonplace.identity import session as agent_session
 from commonplace.operation import Operation, OperationFamily
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Tx
@@ -193,7 +194,7 @@ class Stage:
             return key, {}
         project, whose = case.session
         owner = key if whose == "own" else self._other[project]
-        session_id = activity.mint_session_id(project, "ann")
+        session_id = agent_session.mint_session_id(project, "ann")
         started = (project, activity.hash_session_id(session_id), owner.caller.key, self.calls.clock())
 
         async def start(tx: Tx) -> None:

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 from commonplace import background, errors
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Calls
 from commonplace.clock import HOUR
 from commonplace.edges.store_figures import StoreCollector, measure_store
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.rooms.admin import store as admin
 from commonplace.store.database import Tx
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from commonplace import __version__, access, errors
 from commonplace.access import ALL_PROJECTS, Role
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.admin import model, store, token_subjects
 from commonplace.rooms.admin.events import KEY_REVOKED

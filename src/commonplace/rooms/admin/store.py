@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from commonplace import acting
 from commonplace.access import Caller
+from commonplace.identity import acting
 from commonplace.store.database import Row, Tx
 
 AUDIT_WINDOW_ROWS = 5000

@@ -5,9 +5,10 @@ The identity of the agent and blackboard sessions come from `rooms/blackboard`.
 
 from typing import Any
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call
+from commonplace.identity import session as agent_session
 from commonplace.operation import operation
 from commonplace.project import ensure_project
 from commonplace.rooms.agent_memory import model, store
@@ -151,8 +152,8 @@ async def delete_memory(
 
 async def _resolve_scope(call: Call, session_id: str | None, agent_id: str | None) -> tuple[MemoryOwner, str]:
     """Return the memory's owner and its session ("" = none)."""
-    if session_id and activity.is_session_id(session_id):
-        call.session = await activity.load_session(call.tx, session_id, call.caller)
+    if session_id and agent_session.is_session_id(session_id):
+        call.session = await agent_session.load_session(call.tx, session_id, call.caller)
         session_id = None
     reader = await identify_reader(call, agent_id, needs_agent=True)
     session = (await load_visible_session(call, session_id))["id"] if session_id else ""

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from commonplace.clock import MINUTE, format_age, iso
+from commonplace.identity.liveness import format_silence
 from commonplace.operation import Reply
-from commonplace.presence import format_silence
 from commonplace.store.database import Row
 
 AGENT_STALE_AFTER = 5 * MINUTE

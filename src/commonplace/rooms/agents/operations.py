@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from commonplace import acting
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.call_request import MustWrite
 from commonplace.clock import iso
+from commonplace.identity import acting
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import operation
 from commonplace.rooms.agents import store
 from commonplace.rooms.agents.events import AGENT_CHANGED

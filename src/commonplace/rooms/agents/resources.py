@@ -1,7 +1,7 @@
 """The resource agents://{project}: the agents of a project and their status."""
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.agents import store

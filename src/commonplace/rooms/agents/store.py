@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from commonplace.activity import IS_AWAKE
-from commonplace.dormant_sessions import RESTARTED_AT
+from commonplace.identity.liveness import RESTARTED_AT, is_live
 from commonplace.rooms.work.model import EDITS_TITLE
 from commonplace.store.database import Row, Tx
 
 _MAX_STATUS_ROWS = 200
 # Grouping by the bare column makes SQLite scan the index on agent, which holds every session, also ended ones.
-_FROM_LIVE_SESSIONS = f"from session where project = $1 and ended_at is null and active_at > $3 and {IS_AWAKE} group by agent || ''"
+_FROM_LIVE_SESSIONS = f"from session where project = $1 and {is_live('$3')} group by agent || ''"
 _LIVE_SESSION_COUNTS = (
     f"select agent || '' as name, count(*) as n, max(active_at) as active_at {_FROM_LIVE_SESSIONS}"
 )

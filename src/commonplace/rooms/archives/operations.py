@@ -11,10 +11,10 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS
-from commonplace.activity import shorten_session
 from commonplace.arguments import TimeArgument
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
+from commonplace.identity.session import shorten_session
 from commonplace.masking import MASKING_VERSION
 from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import list_all_project_names

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from commonplace import errors
-from commonplace.activity import ActivityStep, AgentSession
+from commonplace.activity import ActivityStep
 from commonplace.call import Call
 from commonplace.file_claim import FileClaim
+from commonplace.identity.session import AgentSession
 from commonplace.notices import notify_sessions
 from commonplace.rooms.backlog import model, notices, store
 from commonplace.rooms.backlog.events import BACKLOG_CHANGED

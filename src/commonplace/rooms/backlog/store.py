@@ -4,10 +4,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from commonplace.activity import AgentSession
 from commonplace.agent_names import AgentRename
 from commonplace.clock import MINUTE
 from commonplace.file_region import split_region
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, encode_texts
 from commonplace.store.database import Row, Tx
 

@@ -11,10 +11,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from commonplace import access, acting, activity, errors
+from commonplace import access, errors
 from commonplace.access import Caller
 from commonplace.audience import private_owner, type_of_agent
 from commonplace.call import Call
+from commonplace.identity import acting
+from commonplace.identity import session as agent_session
 
 Visibility = Literal["public", "private", "agent_only", "admin_only"]
 ALL_VISIBILITIES: tuple[Visibility, ...] = ("public", "private", "agent_only", "admin_only")
@@ -99,8 +101,8 @@ async def identify_reader(
     """Return the calling agent: of its session, of the key, or (auth off) as named; refuse another's name."""
     caller = call.caller
     for named in (agent_id, sender):
-        if named and activity.is_session_id(named):
-            call.session = await activity.load_session(call.tx, named, caller)
+        if named and agent_session.is_session_id(named):
+            call.session = await agent_session.load_session(call.tx, named, caller)
             agent_id, sender = None if agent_id == named else agent_id, None if sender == named else sender
     if call.session is not None:
         agent_type = caller.agent_type or call.session.agent_type

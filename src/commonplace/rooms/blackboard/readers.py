@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import msgspec
 
 from commonplace import errors
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, merge_notices, notify_sessions
 from commonplace.retention import delete_from_table
 from commonplace.rooms.blackboard.model import UnreadPost

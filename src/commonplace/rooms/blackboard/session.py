@@ -5,9 +5,10 @@ A session id does not contain its project, so a small reference table (on every 
 
 from collections.abc import Collection
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.access import ALL_PROJECTS
 from commonplace.call import Call
+from commonplace.identity import session as agent_session
 from commonplace.project import list_all_project_names
 from commonplace.rooms.blackboard import model, store
 from commonplace.rooms.blackboard.reader import ALL_VISIBILITIES, BlackboardReader, Visibility
@@ -26,7 +27,7 @@ _project_by_session: dict[str, str] = {}
 
 async def load_visible_session(call: Call, session_id: str) -> Row:
     """Load the session if the caller sees its project, and set the call's project to it."""
-    if activity.is_session_id(session_id):
+    if agent_session.is_session_id(session_id):
         raise errors.NotFound(
             "session_id is your own session from memory_start_session, not a blackboard.",
             hint="Pass it as agent_session. Find the blackboard's session_id with list_sessions, or create one"

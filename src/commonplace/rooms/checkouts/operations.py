@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from commonplace import access
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.file_region import tag_working_tree
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.session import AgentSession
 from commonplace.notices import notify_agents
 from commonplace.operation import operation
 from commonplace.rooms.checkouts import model, store

@@ -1,7 +1,7 @@
 """Where the live sessions of a project work, for readers without a session: checkouts://{project}."""
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import operation
 from commonplace.resource import Resource
 from commonplace.rooms.checkouts import store

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.rooms.checkouts import model, store
 from commonplace.rooms.locks.store import list_leases_of_others, project_ignores_case
 from commonplace.store.database import Row

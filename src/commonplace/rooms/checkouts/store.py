@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.activity import IS_AWAKE, AgentSession
+from commonplace.identity.liveness import is_live
+from commonplace.identity.session import AgentSession
 from commonplace.store.database import Row, Tx
 
 _MAX_SESSIONS = 50
@@ -119,7 +120,7 @@ async def list_sessions_of_project(tx: Tx, session: AgentSession, since: int) ->
         " session.agent, session.task, session.active_at"
         " from session left join api_key on api_key.id = session.key_id"
         " left join checkout on checkout.project = $1 and checkout.session = session.id"
-        f" where session.project = $1 and {_LIVE} and session.active_at > $2 and session.id <> $3 and {IS_AWAKE}"
+        f" where session.project = $1 and {_LIVE} and session.id <> $3 and {is_live('$2')}"
         f" order by case when {root} = $4 then 0 else 1 end, session.active_at desc, session.id limit $5",
         *(session.project, since, session.id, session.working_directory, _MAX_SESSIONS_OF_PROJECT),
     )

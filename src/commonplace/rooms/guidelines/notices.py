@@ -7,8 +7,8 @@ text of it is told.
 from collections.abc import Sequence
 
 from commonplace import access
-from commonplace.activity import list_live_sessions
 from commonplace.call import Call
+from commonplace.identity.liveness import list_live_sessions
 from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.project import list_all_project_names
 from commonplace.rooms.guidelines import model
@@ -29,7 +29,7 @@ async def announce_guideline(call: Call, row: Row) -> list[str]:
     projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]
     notified: set[str] = set()
     for target in projects:
-        sessions = await list_live_sessions(call.tx, target, call.now, own_session)
+        sessions = await list_live_sessions(call.tx, target, call.now, but=own_session)
         await notify_sessions(call.tx, target, [each["id"] for each in sessions], notice, call.now)
         notified.update(each["agent"] for each in sessions)
     return sorted(notified)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace import errors
-from commonplace.activity import list_live_sessions
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.identity.liveness import list_live_sessions
 from commonplace.notices import Notice, merge_notices
 from commonplace.rooms.knowledge import evidence, lifecycle, model, store
 from commonplace.rooms.knowledge.drafts import (

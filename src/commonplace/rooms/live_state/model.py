@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field
 
-from commonplace.activity import shorten_session
 from commonplace.clock import MINUTE, SECOND, iso, iso_exact
 from commonplace.file_region import shorten_path, split_region
+from commonplace.identity.session import shorten_session
 from commonplace.operation import Reply
 from commonplace.rooms.requests.model import PersonRequest
 from commonplace.shortening import shorten_text

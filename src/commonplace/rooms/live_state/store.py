@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.activity import IS_AWAKE
 from commonplace.clock import HOUR
+from commonplace.identity.liveness import is_live
 from commonplace.store.database import Row, Tx
 
 _MAX_SESSIONS = 200
@@ -41,7 +41,7 @@ async def list_live_sessions(tx: Tx, projects: Sequence[str], since: int) -> Seq
         " agent.status, agent.current_task from session"
         " left join agent on agent.project = session.project and agent.name = session.agent"
         " left join checkout on checkout.project = session.project and checkout.session = session.id"
-        f" where session.project = any($1) and session.ended_at is null and session.active_at > $2 and {IS_AWAKE}"
+        f" where session.project = any($1) and {is_live('$2', 'session.project')}"
         " order by session.active_at desc, session.id limit $3",
         list(projects),
         since,
@@ -184,10 +184,10 @@ async def count_live(
     tx: Tx, projects: Sequence[str], live_since: int, now: int, active_since: int
 ) -> Row | None:
     return await tx.one(
-        "select (select count(*) from session where project = any($1) and ended_at is null and active_at > $2"
-        f" and {IS_AWAKE}) as agents,"
-        " (select count(*) from session where project = any($1) and ended_at is null and active_at > $4"
-        f" and {IS_AWAKE}) as active,"
+        "select (select count(*) from session where project = any($1)"
+        f" and {is_live('$2', 'session.project')}) as agents,"
+        " (select count(*) from session where project = any($1)"
+        f" and {is_live('$4', 'session.project')}) as active,"
         " (select count(*) from lease where project = any($1) and expires_at > $3) as locks",
         list(projects),
         live_since,

@@ -20,7 +20,7 @@ _MAX_HOLDERS = 3
 
 async def list_own_locks(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     """The locks of the sessions that this one continues; memory_lock_files takes them over."""
-    earlier = [row["id"] for row in start.earlier_sessions]
+    earlier = [each.session.id for each in start.earlier_sessions]
     if not earlier:
         return []
     now = await call.tx.clock()
@@ -67,7 +67,7 @@ async def list_relevant_locks(call: Call, start: StartingSession) -> PartialSect
     leases = await store.list_leases_of_others(
         call.tx, start.project, start.session, False, now, _MAX_LOCKS_SCANNED
     )
-    own = {row["id"] for row in start.earlier_sessions}
+    own = {each.session.id for each in start.earlier_sessions}
     others = [lease for lease in leases if lease.session not in own]
     near = _filter_near_leases(others, start)[: start.scale_limit(_MAX_LOCKS_IN_BOOT)]
     return PartialSection(_group_by_holder(near, LeaseMoment(now, call.now)), len(others) - len(near))

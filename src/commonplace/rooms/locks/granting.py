@@ -10,8 +10,8 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.dormant_sessions import list_dormant_sessions, lock_dormant_sessions
 from commonplace.file_region import split_region
+from commonplace.identity.liveness import list_dormant_sessions, lock_dormant_sessions
 from commonplace.notices import notify_sessions
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import paths, reservations, store, waiters

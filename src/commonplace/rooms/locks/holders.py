@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from commonplace.call import Call
 from commonplace.clock import MINUTE, SECOND, format_age
-from commonplace.dormant_sessions import TAKEOVER_SILENCE, list_superseded_sessions
+from commonplace.identity.liveness import TAKEOVER_SILENCE, list_superseded_sessions
 from commonplace.rooms.locks.lease import LockDecision
 
 

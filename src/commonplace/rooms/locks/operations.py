@@ -11,11 +11,11 @@ from typing import Any
 from msgspec import structs
 
 from commonplace import errors
-from commonplace.acting import no_session
 from commonplace.call import Call
 from commonplace.clock import MINUTE
-from commonplace.dormant_sessions import list_dormant_sessions
 from commonplace.file_region import shorten_path
+from commonplace.identity.acting import no_session
+from commonplace.identity.liveness import list_dormant_sessions
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import reservations, store, waiters

@@ -11,11 +11,12 @@ from typing import Annotated
 from msgspec import structs
 from pydantic import Field
 
-from commonplace import activity, errors
-from commonplace.activity import AgentSession
+from commonplace import errors
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import MINUTE
+from commonplace.identity import session as agent_session
+from commonplace.identity.session import AgentSession
 from commonplace.notices import notify_sessions
 from commonplace.operation import Reply, operation
 from commonplace.rooms.locks import granting, reservations, store
@@ -164,7 +165,7 @@ def _describe_released(lease: Lease) -> ReleasedLock:
         lock=lease.path,
         file=lease.name,
         agent=lease.agent,
-        session=activity.shorten_session(lease.session),
+        session=agent_session.shorten_session(lease.session),
         mode=lease.mode,
         minutes=max(1, lease.ttl // MINUTE),
         reason=lease.reason,
@@ -173,7 +174,7 @@ def _describe_released(lease: Lease) -> ReleasedLock:
 
 async def _load_holder(call: Call, agent: str, session: str) -> AgentSession:
     for known in await store.list_open_sessions(call.tx, call.project, agent):
-        if activity.shorten_session(known.id) == session:
+        if agent_session.shorten_session(known.id) == session:
             return known
     raise errors.NotFound(
         f"{agent} has ended the session that held this.", hint="It locks what it needs when it starts again."

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from commonplace import activity
-from commonplace.activity import AgentSession
 from commonplace.clock import SECOND, format_time_of_day
 from commonplace.file_region import shorten_path
+from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.rooms.locks import store, waiters
 from commonplace.rooms.locks.lease import Lease, LockRequest

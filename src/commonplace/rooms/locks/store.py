@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from commonplace import activity
 from commonplace.file_region import shorten_path
+from commonplace.identity import session as agent_session
 from commonplace.notices import Notice, notify_sessions
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
@@ -187,7 +188,7 @@ async def upsert_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
     )
 
 
-async def renew_leases(tx: Tx, session: activity.AgentSession, held: Row, now: int) -> int:
+async def renew_leases(tx: Tx, session: agent_session.AgentSession, held: Row, now: int) -> int:
     """Renew the session's leases for their full time, except those past the takeover delay; return how many.
 
     `held` has LEASES_OF_SESSION_COLUMNS. If a lease is taken over or released before commit, the call runs again.
@@ -210,7 +211,7 @@ async def renew_leases(tx: Tx, session: activity.AgentSession, held: Row, now: i
     return int(count)
 
 
-async def _extend_leases(tx: Tx, session: activity.AgentSession, now: int) -> None:
+async def _extend_leases(tx: Tx, session: agent_session.AgentSession, now: int) -> None:
     await tx.queue(
         "update lease set expires_at = case when expires_at < $3 + ttl then $3 + ttl else expires_at end"
         " where project = $1 and session = $2 and expires_at > $4",
@@ -221,7 +222,7 @@ async def _extend_leases(tx: Tx, session: activity.AgentSession, now: int) -> No
     )
 
 
-async def _count_leases_after(tx: Tx, session: activity.AgentSession, expiry: int) -> int:
+async def _count_leases_after(tx: Tx, session: agent_session.AgentSession, expiry: int) -> int:
     row = await tx.one(
         "select count(*) as n from lease where project = $1 and session = $2 and expires_at > $3",
         session.project,
@@ -232,7 +233,7 @@ async def _count_leases_after(tx: Tx, session: activity.AgentSession, expiry: in
 
 
 async def _renew_on_activity(
-    tx: Tx, session: activity.AgentSession, held: Sequence[Row], now: int, store_now: int
+    tx: Tx, session: agent_session.AgentSession, held: Sequence[Row], now: int, store_now: int
 ) -> bool:
     """Renew on every call; delete the leases that lapsed before it and notify the session once."""
     await _extend_leases(tx, session, store_now)
@@ -286,7 +287,7 @@ async def list_leases_with_tokens(
     return [lease for lease in leases if not lease.session_ended]
 
 
-async def list_open_sessions(tx: Tx, project: str, agent: str) -> list[activity.AgentSession]:
+async def list_open_sessions(tx: Tx, project: str, agent: str) -> list[agent_session.AgentSession]:
     """List the sessions of an agent that have not ended, the latest first."""
     rows = await tx.all(
         "select project, id, agent, agent_type, key_id, working_directory, 0 as has_notice from session"
@@ -294,4 +295,4 @@ async def list_open_sessions(tx: Tx, project: str, agent: str) -> list[activity.
         project,
         agent,
     )
-    return [activity.session_from_row(row) for row in rows]
+    return [agent_session.session_from_row(row) for row in rows]

@@ -6,10 +6,10 @@ that it met would have lapsed twice: its holder may renew it once. Asking again 
 
 from collections.abc import Collection, Iterable, Sequence
 
-from commonplace import activity
-from commonplace.activity import AgentSession
 from commonplace.clock import MINUTE
 from commonplace.file_region import shorten_path
+from commonplace.identity import liveness
+from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, is_urgent_mail, list_notices, notify_sessions
 from commonplace.rooms.locks import store
 from commonplace.rooms.locks.lease import Lease, LockDecision
@@ -162,7 +162,7 @@ async def list_waiters(tx: Tx, project: str, store_now: int, session: str = "") 
         " from lock_waiter join session on session.project = $1 and session.id = lock_waiter.session"
         " left join api_key on api_key.id = session.key_id"
         " where lock_waiter.project = $1 and lock_waiter.until > $2 and session.ended_at is null"
-        f" and api_key.revoked_at is null and (lock_waiter.session = $4 or {activity.IS_AWAKE})"
+        f" and api_key.revoked_at is null and (lock_waiter.session = $4 or not {liveness.is_superseded()})"
         " order by lock_waiter.at, lock_waiter.session, lock_waiter.path limit $3",
         project,
         store_now,

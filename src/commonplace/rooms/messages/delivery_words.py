@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from commonplace.call import Call
 from commonplace.clock import format_age
-from commonplace.presence import AgentPresence, load_presence
+from commonplace.identity.liveness import AgentPresence, load_presence
 from commonplace.rooms.messages.model import MESSAGE_STATUSES, MessageDraft
 from commonplace.rooms.messages.recipients import Recipients
 from commonplace.store.database import Row

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from commonplace import errors
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.notices import drop_notices, leave_notices
 from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS, is_live
 from commonplace.rooms.messages.model import MESSAGE_STATUSES, PRIORITY_RANKS, MessageDraft
 from commonplace.rooms.messages.store import MESSAGE_COLUMNS
 from commonplace.store.counters import add_to_counter, lock_project_at_end
@@ -106,8 +106,8 @@ def _recipient_sessions_statement(project: str, agents: Sequence[str], now: int)
         (
             "select id, agent, active_at, exists (select 1 from work where work.project = $1 and work.session = session.id"
             " and work.status = 'blocked') as is_blocked"
-            " from session where project = $1 and agent = any($2) and ended_at is null and active_at > $3"
-            f" and {IS_AWAKE}"
+            " from session where project = $1 and agent = any($2)"
+            f" and {is_live('$3')}"
         ),
         project,
         list(agents),

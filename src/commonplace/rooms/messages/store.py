@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS, is_live
 from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import (
     LIVE_SUBSCRIBER_WINDOW,
@@ -60,7 +60,7 @@ async def list_reachable_names(tx: Tx, project: str, now: int) -> list[str]:
     rows = await tx.all(
         "select name from agent where project = $1 and (exists"
         "  (select 1 from session where session.project = $1 and session.agent = agent.name"
-        f"   and session.ended_at is null and session.active_at > $2 and {IS_AWAKE})"
+        f"   and {is_live('$2')})"
         " or exists (select 1 from seat_name where seat_name.project = $1 and seat_name.name = agent.name)"
         " or (tier in ('admin', 'named') and exists"
         "  (select 1 from project where project.name = $1 and project.registered = 1))) order by name",

@@ -4,10 +4,10 @@ import difflib
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import OperationFamily, operation
 from commonplace.project import (
     is_known_project,

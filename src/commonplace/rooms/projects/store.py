@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from commonplace import errors
-from commonplace.activity import IS_AWAKE
+from commonplace.identity.liveness import is_live
 from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER
 from commonplace.store.database import Row, Tx
 from commonplace.store.schema import project_tables
@@ -140,7 +140,7 @@ async def delete_project_rows(tx: Tx, project: str) -> dict[str, int]:
 async def summarize_live_sessions(tx: Tx, projects: Sequence[str], live_since: int) -> Mapping[str, Row]:
     rows = await tx.all(
         "select project, count(*) as n, max(active_at) as active_at from session"
-        f" where project = any($1) and ended_at is null and active_at > $2 and {IS_AWAKE} group by project",
+        f" where project = any($1) and {is_live('$2', 'session.project')} group by project",
         list(projects),
         live_since,
     )
@@ -159,8 +159,7 @@ async def summarize_rosters(tx: Tx, projects: Sequence[str]) -> Mapping[str, Row
 async def count_active_sessions(tx: Tx, names: Sequence[str] | None, live_since: int) -> int:
     row = await tx.one(
         "select count(*) as n from project cross join session where ($1 = 1 or project.name = any($2))"
-        " and session.project = project.name and session.ended_at is null and session.active_at > $3"
-        f" and {IS_AWAKE}",
+        f" and session.project = project.name and {is_live('$3', 'session.project')}",
         int(names is None),
         list(names or ()),
         live_since,

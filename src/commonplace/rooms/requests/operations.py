@@ -7,8 +7,9 @@ answer (`people.py`).
 import secrets
 from functools import partial
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.call import Call
+from commonplace.identity import liveness
 from commonplace.notices import Notice, notify_sessions
 from commonplace.operation import operation
 from commonplace.project import list_visible_project_names
@@ -216,7 +217,7 @@ async def _record_answer(
 
 async def _tell_agent(call: Call, row: Row) -> None:
     """Tell the live sessions of the agent; if it has none, the answer waits for its next session."""
-    sessions = await activity.list_live_sessions_of_agents(call.tx, call.project, [row["agent"]], call.now)
+    sessions = await liveness.list_live_sessions(call.tx, call.project, call.now, agents=[row["agent"]])
     told = [session["id"] for session in sessions] or [row["session"]]
     notice = Notice("answer", {"text": model.format_notice(row)}, row["id"])
     await notify_sessions(call.tx, call.project, told, notice, call.now)

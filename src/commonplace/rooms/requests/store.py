@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.requests import model
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row, Tx

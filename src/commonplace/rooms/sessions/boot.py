@@ -239,7 +239,7 @@ def format_earlier_session(start: StartingSession, now: int) -> str:
     """Tell the agent that it continues a session that did not end, and what to do about its locks."""
     if not start.earlier_sessions:
         return ""
-    last_call = format_age(max(row["active_at"] for row in start.earlier_sessions), now)
+    last_call = format_age(max(each.active_at for each in start.earlier_sessions), now)
     return (
         f"You continue your earlier session, which did not end (last call: {last_call}). `your_locks` are still yours"
         " until they expire, but your calls renew only what you lock again (memory_lock_files)."

@@ -2,33 +2,27 @@
 read; from one that is dormant (`dormant_sessions.py`), its notices, claims and waits for locks, too. Its locks are taken
 on demand."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from commonplace.boot import StartingSession
 from commonplace.call import Call
-from commonplace.dormant_sessions import is_continued_by
+from commonplace.identity.liveness import list_superseded_sessions
 from commonplace.notices import move_notices
 from commonplace.rooms.backlog.store import move_claims
 from commonplace.rooms.locks.waiters import move_waiters
 from commonplace.rooms.sessions import store
-from commonplace.rooms.sessions.agent_identity import SessionRequest
 from commonplace.rooms.sessions.followed_boards import continue_following
 from commonplace.rooms.work.store import move_open_work
-from commonplace.store.database import Row
 
 
-async def continue_earlier_sessions(
-    call: Call, start: StartingSession, request: SessionRequest, live_sessions: Sequence[Row]
-) -> StartingSession:
+async def continue_earlier_sessions(call: Call, start: StartingSession) -> StartingSession:
     """Return the start with the dormant sessions that it continues; a sub-agent continues none."""
     session = call.own_session
     if start.previous_start is None or not call.caller.has_role("agent"):
         return start
-    earlier = [row for row in live_sessions if is_continued_by(row, session, call.now)]
-    if request.spawned_by:
-        earlier = []
-    ids = [row["id"] for row in earlier]
+    superseded = await list_superseded_sessions(call.tx, session, call.now)
+    earlier = [each for each in superseded if each.is_dormant(call.now)]
+    ids = [each.session.id for each in earlier]
     await continue_following(call.tx, session, call.now, ids)
     if ended := await store.list_ended_sessions(call.tx, session):
         await move_notices(call.tx, session, ended, only=["answer"])

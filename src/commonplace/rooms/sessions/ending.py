@@ -5,8 +5,9 @@
 
 from collections.abc import Sequence
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.agents.model import AGENT_STALE_AFTER
 from commonplace.rooms.backlog.claims import release_claims_of_session
 from commonplace.rooms.locks import store as locks

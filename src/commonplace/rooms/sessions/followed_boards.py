@@ -6,10 +6,10 @@ next session. It is here because blackboards must not depend on sessions.
 
 from collections.abc import Sequence
 
-from commonplace.activity import AgentSession
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY
+from commonplace.identity.session import AgentSession
 from commonplace.operation import Reply
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx

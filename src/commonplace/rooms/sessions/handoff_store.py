@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from commonplace.activity import AgentSession
+from commonplace.identity.session import AgentSession
 from commonplace.store.database import Row, Tx
 
 _MAX_OPEN_HANDOFFS = 100

@@ -9,9 +9,9 @@ import re
 from collections.abc import Collection, Sequence
 
 from commonplace import errors
-from commonplace.activity import AgentSession
 from commonplace.boot import StartingSession
 from commonplace.call import Call
+from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, notify_project
 from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.sessions import handoff_store, store

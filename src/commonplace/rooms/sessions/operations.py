@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from msgspec import structs
 
-from commonplace import access, acting, activity, errors
+from commonplace import access, errors
 from commonplace.access import Caller
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
-from commonplace.dormant_sessions import list_dormant_sessions
+from commonplace.identity import acting
+from commonplace.identity import session as agent_session
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS, list_dormant_sessions
 from commonplace.masking.session_ids import hash_session_id
 from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
@@ -108,7 +109,7 @@ async def start_session(
         parent.id if parent else "",
     )
     agent = await resolve_starting_agent(call, request, plan.continued)
-    session_id = activity.mint_session_id(project, agent.name)
+    session_id = agent_session.mint_session_id(project, agent.name)
     if plan.continued is None:
         start = await _open_session(call, session_id, request, agent)
     else:
@@ -129,29 +130,29 @@ async def _meet_live_sessions(
     since = call.now - SESSION_LIVE_MICROSECONDS
     rows = await store.list_live_sessions(call.tx, call.project, agent.name, since, start.session)
     if is_new:
-        start = await continue_earlier_sessions(call, start, request, rows)
+        start = await continue_earlier_sessions(call, start)
         await start_notices.notify_session_start(call, agent, rows)
-    earlier = {row["id"] for row in start.earlier_sessions}
+    earlier = {each.session.id for each in start.earlier_sessions}
     return start, [row for row in rows if row["id"] not in earlier]
 
 
 async def _resolve_name(call: Call, claude_instance: str) -> str:
     """The name that was given; a session_id in its place names the session to continue."""
-    if not activity.is_session_id(claude_instance):
+    if not agent_session.is_session_id(claude_instance):
         return claude_instance
-    call.session = await activity.load_session(call.tx, claude_instance, call.caller)
+    call.session = await agent_session.load_session(call.tx, claude_instance, call.caller)
     return UNKNOWN_AGENT
 
 
-async def _resolve_spawner(call: Call, spawned_by: str) -> tuple[str, activity.AgentSession | None]:
+async def _resolve_spawner(call: Call, spawned_by: str) -> tuple[str, agent_session.AgentSession | None]:
     """The name of the agent that started this one, and its session if the argument is a session_id."""
-    if not spawned_by or not activity.is_session_id(spawned_by):
+    if not spawned_by or not agent_session.is_session_id(spawned_by):
         return spawned_by, None
-    parent = await activity.load_session(call.tx, spawned_by, call.caller)
+    parent = await agent_session.load_session(call.tx, spawned_by, call.caller)
     return parent.agent, parent
 
 
-async def _find_parent_by_name(call: Call, agent: str) -> activity.AgentSession | None:
+async def _find_parent_by_name(call: Call, agent: str) -> agent_session.AgentSession | None:
     """The session of that agent, of the same key, that called last."""
     if not agent:
         return None
@@ -182,7 +183,7 @@ async def _open_session(
 ) -> StartingSession:
     """Insert the session; the rest of the call acts as this session."""
     caller, working_directory = call.caller, request.working_directory
-    session = activity.AgentSession(
+    session = agent_session.AgentSession(
         call.project,
         hash_session_id(session_id),
         agent.name,
@@ -207,7 +208,7 @@ async def _open_session(
     return await boot.load_last_handoff_and_work(call, start)
 
 
-async def _take_over_seat(call: Call, session: activity.AgentSession, seat: str) -> None:
+async def _take_over_seat(call: Call, session: agent_session.AgentSession, seat: str) -> None:
     """End windows of the seat that were closed without an end, and leave a handoff of what they had open."""
     abandoned = await store.list_abandoned_sessions(call.tx, session, seat, call.now - NAME_BUSY_MICROSECONDS)
     texts = [await compose_handoff(call.tx, left, ()) for left in abandoned]
@@ -230,7 +231,11 @@ async def _enter_roster(call: Call, request: SessionRequest, agent: ResolvedAgen
 
 
 async def _continue_session(
-    call: Call, session_id: str, request: SessionRequest, agent: ResolvedAgent, session: activity.AgentSession
+    call: Call,
+    session_id: str,
+    request: SessionRequest,
+    agent: ResolvedAgent,
+    session: agent_session.AgentSession,
 ) -> StartingSession:
     """Give the session a further id and, if a free name was given, that name."""
     if agent.name != session.agent:
@@ -341,13 +346,13 @@ async def end_session(
     session = call.own_session
     if token is not None:
         await require_current_tokens(call, token)
+    dormant = await list_dormant_sessions(call.tx, session, call.now)
     if not await store.mark_session_ended(call.tx, session, call.now):
         raise errors.SessionNotFound
     files = files_modified or []
     prepared: _PreparedEnd = call.prepared
     shown_handoff = await handoffs.find_shown_handoff(call, session)
     # Before the documents: whoever changes a backlog item locks it before the search index, too.
-    dormant = await list_dormant_sessions(call.tx, session, call.now)
     returned = [item for each in (session, *dormant) for item in await release_claims_of_session(call, each)]
     ended_subagents = await end_subagents(call, session)
     learning_id = await _store_learning(call, prepared.learning) if prepared.learning else ""

@@ -5,10 +5,10 @@ Nothing is written: no session starts and no mail is delivered. Parts that a sta
 
 import msgspec
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
 from commonplace.call import Call
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import Reply, operation
 from commonplace.rooms.knowledge.boot import prepare_topic
 from commonplace.rooms.sessions import boot, store

@@ -5,7 +5,7 @@ A transcript that arrives after the end is added by `rooms/archives/handoff_note
 
 from collections.abc import Sequence
 
-from commonplace.activity import AgentSession
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.backlog import store as backlog
 from commonplace.rooms.sessions import store
 from commonplace.rooms.work import store as work

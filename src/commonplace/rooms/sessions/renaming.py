@@ -3,10 +3,10 @@
 What the rooms store under an agent's name, and how it follows: `agent_names.py` and `rooms/<room>/renames.py`.
 """
 
-from commonplace.activity import AgentSession
 from commonplace.agent_names import AgentRename, move_agent_columns
 from commonplace.audience import private_owner
 from commonplace.call import Call
+from commonplace.identity.session import AgentSession
 from commonplace.project import list_all_project_names
 from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.sessions import store

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from commonplace import errors
-from commonplace.activity import AgentSession
 from commonplace.call import Call
+from commonplace.identity.session import AgentSession
 from commonplace.project import ensure_project, require_distinct_agent_name
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.sessions import agent_identity, store

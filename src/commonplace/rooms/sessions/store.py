@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from commonplace.access import ANONYMOUS
-from commonplace.activity import IS_AWAKE, AgentSession, session_from_row
+from commonplace.identity.liveness import is_live, is_superseded
+from commonplace.identity.session import AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
 from commonplace.quoting import IMPORTER
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
@@ -44,13 +45,12 @@ async def list_live_sessions(
     Each row tells with `project_has_waits` whether any work of the project is blocked, which saves a round trip.
     """
     return await tx.all(
-        "select session.id, session.agent, session.key_id, session.working_directory, session.task, session.active_at,"
-        " exists (select 1 from checkout where checkout.project = $1 and checkout.session = session.id) as has_hooks,"
+        "select session.id, session.agent, session.task, session.active_at,"
         " agent.status, agent.status_at,"
         " agent.current_task, exists (select 1 from work where work.project = $1 and work.status = 'blocked')"
         " as project_has_waits from session join agent on agent.project = $1 and agent.name = session.agent"
         " where session.project = $1 and session.ended_at is null and session.active_at > $2 and session.id <> $5"
-        f" and (session.agent = $3 or {IS_AWAKE})"
+        f" and (session.agent = $3 or not {is_superseded()})"
         " order by case when session.agent = $3 then 0 else 1 end, session.active_at desc, session.id limit $4",
         project,
         since,
@@ -72,8 +72,7 @@ async def list_busy_names(tx: Tx, project: str, since: int) -> set[str]:
 
 async def is_name_busy(tx: Tx, project: str, name: str, since: int) -> bool:
     row = await tx.one(
-        "select 1 as yes from session where project = $1 and agent = $2 and ended_at is null and active_at > $3"
-        f" and {IS_AWAKE} limit 1",
+        f"select 1 as yes from session where project = $1 and agent = $2 and {is_live('$3')} limit 1",
         project,
         name,
         since,
@@ -334,7 +333,7 @@ async def mark_agent_idle(tx: Tx, session: AgentSession, live_since: int, now: i
     idle = await tx.one(
         "update agent set status = 'idle', status_at = null, current_task = '', last_seen_at = $3 where project = $1 and name = $2"
         " and not exists (select 1 from session where session.project = $1 and session.agent = $2"
-        f" and session.ended_at is null and session.active_at > $4 and {IS_AWAKE}) returning name",
+        f" and {is_live('$4')}) returning name",
         session.project,
         session.agent,
         now,

@@ -7,10 +7,10 @@ sub-agent, start their own. Which session acts in any other call: `acting.py`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace import acting
-from commonplace.acting import WindowBinding
-from commonplace.activity import AgentSession
 from commonplace.call import Call
+from commonplace.identity import acting
+from commonplace.identity.acting import WindowBinding
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.sessions import store
 from commonplace.window import kind_of_window
 

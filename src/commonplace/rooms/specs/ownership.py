@@ -7,7 +7,7 @@ name is somebody's, and an admin decides.
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.clock import DAY
-from commonplace.presence import AgentPresence, load_presence
+from commonplace.identity.liveness import AgentPresence, load_presence
 from commonplace.project import is_project_admin
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.messages import sending

@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from commonplace import activity
 from commonplace.access import SHARED
 from commonplace.boot import StartingSession
 from commonplace.call import Call
 from commonplace.clock import format_age
+from commonplace.identity import liveness
 from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.rooms.specs import model, store
 from commonplace.rooms.specs.changes import summarize_spec_changes
@@ -131,7 +131,7 @@ async def _notify_project(
     sessions_by_text: dict[str, list[str]] = defaultdict(list)
     agents: dict[str, str] = {}
     own_session = call.session.id if call.session else ""
-    for row in await activity.list_live_sessions(call.tx, project, call.now, but=own_session):
+    for row in await liveness.list_live_sessions(call.tx, project, call.now, but=own_session):
         read = versions.get((project, row["agent"]))
         text = news if project == call.project else ""
         if read:

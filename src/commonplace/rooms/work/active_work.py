@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from commonplace.clock import format_age, iso
+from commonplace.identity.liveness import format_silence
 from commonplace.operation import Reply
-from commonplace.presence import format_silence
 from commonplace.rooms.work.model import BlockedAgent, WorkSignal
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row

@@ -19,7 +19,7 @@ async def list_own_work(call: Call, start: StartingSession) -> list[OwnWork]:
     """List the open work of the dormant sessions that this one continues: they left no handoff."""
     del call
     # Its own, if the work was moved before this is read.
-    earlier = {row["id"] for row in start.earlier_sessions} | {start.session}
+    earlier = {each.session.id for each in start.earlier_sessions} | {start.session}
     return [
         OwnWork.from_row(row)
         for row in start.latest_work

@@ -3,7 +3,8 @@
 import secrets
 from collections.abc import Sequence
 
-from commonplace.activity import SESSION_LIVE_MICROSECONDS, AgentSession
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.work.model import EDITS_TITLE, OPEN_STATUSES
 from commonplace.rooms.work.store import NEWEST_OPEN_WORK
 from commonplace.store.database import Row, Tx

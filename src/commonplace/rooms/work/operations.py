@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from commonplace import activity
 from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import HOUR
-from commonplace.dormant_sessions import list_dormant_sessions
+from commonplace.identity import session as agent_session
+from commonplace.identity.liveness import list_dormant_sessions
 from commonplace.notices import drop_notices
 from commonplace.operation import operation
 from commonplace.rooms.locks import paths
@@ -151,7 +151,7 @@ async def _find_reported_work(call: Call, title: str) -> ReportedWork:
     return ReportedWork(await store.find_work_item(call.tx, session, chosen["title"]))
 
 
-def _canonical_paths(session: activity.AgentSession, files: Sequence[str]) -> list[str]:
+def _canonical_paths(session: agent_session.AgentSession, files: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(paths.canonicalize_path(path, session.working_directory) for path in files))
 
 

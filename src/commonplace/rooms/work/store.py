@@ -3,9 +3,9 @@
 import secrets
 from collections.abc import Mapping, Sequence
 
-from commonplace.activity import IS_AWAKE, SESSION_LIVE_MICROSECONDS, AgentSession
 from commonplace.clock import DAY
-from commonplace.dormant_sessions import RESTARTED_AT
+from commonplace.identity.liveness import RESTARTED_AT, SESSION_LIVE_MICROSECONDS, is_live, is_superseded
+from commonplace.identity.session import AgentSession
 from commonplace.rooms.locks import prefixes
 from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES
 from commonplace.store.database import Row, Tx
@@ -173,7 +173,7 @@ async def list_files_touched_nearby(
             "select path, session, prefix, agent, at from touched"
             f" where project = $1 and session <> $2 and at > $3 and {condition} and not (agent = $5 and exists"
             f" (select 1 from session where session.project = $1 and session.id = touched.session"
-            f"  and session.ended_at is null and not {IS_AWAKE})) order by at desc, path limit $4",
+            f"  and session.ended_at is null and {is_superseded()})) order by at desc, path limit $4",
             session.project,
             session.id,
             since,
@@ -290,7 +290,7 @@ async def list_active_sessions(
         "select session.id, session.agent, coalesce(nullif(agent.current_task, ''), session.task) as task,"
         f" session.active_at, {RESTARTED_AT} as restarted_at from session"
         " join agent on agent.project = $1 and agent.name = session.agent where session.project = $1"
-        f" and session.ended_at is null and session.active_at > $2 and {IS_AWAKE}"
+        f" and {is_live('$2')}"
         " and (cast($4 as text) is null or session.agent = $4) order by session.active_at desc, session.id limit $3",
         project,
         since,

@@ -6,11 +6,11 @@ those things call `end_waits` when one of them happens. The SQL is in `store.py`
 
 from collections.abc import Collection, Mapping, Sequence
 
-from commonplace import activity
-from commonplace.activity import AgentSession
 from commonplace.call import Call
+from commonplace.identity import liveness
+from commonplace.identity.liveness import load_presence
+from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, notify_sessions
-from commonplace.presence import load_presence
 from commonplace.rooms.work import model, store
 from commonplace.rooms.work.events import WORK_UNBLOCKED
 from commonplace.rooms.work.item_store import list_open_needs
@@ -42,12 +42,10 @@ async def announce_wait(
         return WaitAnnouncement(message=f"{model.explain_closed(targets)} {_GOES_ON}")
     if not targets and wait["waiting_for"]:
         project, own = call.own_session.project, call.own_session.id
-        everybody = await activity.list_live_sessions(call.tx, project, call.now, but=own)
+        everybody = await liveness.list_live_sessions(call.tx, project, call.now, but=own)
         return WaitAnnouncement(await _notify_of_wait(call, work_id, wait, [], everybody))
     agents = sorted({row["agent"] for row in open_targets} - {call.agent, ""})
-    sessions = await activity.list_live_sessions_of_agents(
-        call.tx, call.own_session.project, agents, call.now
-    )
+    sessions = await liveness.list_live_sessions(call.tx, call.own_session.project, call.now, agents=agents)
     notified = await _notify_of_wait(call, work_id, wait, open_targets, sessions)
     return WaitAnnouncement(
         notified, model.explain_wait(call.agent, wait, targets, set(agents) - set(notified))

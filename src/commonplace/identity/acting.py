@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from commonplace import access, activity, errors
+from commonplace import access, errors
 from commonplace.access import Caller
-from commonplace.activity import AgentSession, LoadedSession, SessionQuery
 from commonplace.clock import DAY, iso
+from commonplace.identity import session as agent_session
+from commonplace.identity.session import AgentSession, LoadedSession, SessionQuery
 from commonplace.store.database import Tx
 from commonplace.window import WindowKind, kind_of_window
 
@@ -44,14 +45,14 @@ class WindowBinding:
 
 
 async def find_acting_session(
-    tx: Tx, caller: Caller, named_session_id: str | None, query: SessionQuery = activity.ONLY_SESSION
+    tx: Tx, caller: Caller, named_session_id: str | None, query: SessionQuery = agent_session.ONLY_SESSION
 ) -> LoadedSession | None:
     """The session that acts. One that the call names must exist; a header that names an ended one is ignored."""
     if named_session_id is not None:
-        return await activity.load_session_with(tx, named_session_id, caller, query)
+        return await agent_session.load_session_with(tx, named_session_id, caller, query)
     if caller.session:
         try:
-            return await activity.load_session_with(tx, caller.session, caller, query)
+            return await agent_session.load_session_with(tx, caller.session, caller, query)
         except errors.SessionNotFound:
             return None
     bindings = await list_window_bindings(tx, caller, query)
@@ -59,7 +60,7 @@ async def find_acting_session(
 
 
 async def list_window_bindings(
-    tx: Tx, caller: Caller, query: SessionQuery = activity.ONLY_SESSION
+    tx: Tx, caller: Caller, query: SessionQuery = agent_session.ONLY_SESSION
 ) -> Sequence[WindowBinding]:
     """The windows of the request that have a live session, the most specific first.
 
@@ -75,7 +76,7 @@ async def list_window_bindings(
     )
     binding_by_window: dict[str, WindowBinding] = {}
     for row in rows:
-        loaded = await activity.find_session(tx, row["session_project"], row["session"], caller, query)
+        loaded = await agent_session.find_session(tx, row["session_project"], row["session"], caller, query)
         if loaded is not None:
             window = window_by_id[row["id"]]
             binding_by_window[window] = WindowBinding(window, loaded, row["at"])
