@@ -10,13 +10,23 @@ from pydantic import Field
 from commonplace import errors
 from commonplace.clock import format_age, iso
 from commonplace.operation import Reply
-from commonplace.rooms.specs.field_changes import FieldChanges
 from commonplace.store.database import Row
 
 FIRST_VERSION = "1.0.0"
 STATE_PREFIX = "state:"
 DEFAULT_SPEC_TYPE = "interface"
 MAX_CONTENT_BYTES = 51_200
+_MAX_SCHEMA_CHARACTERS = 51_200
+# The validator would look up any other dialect on the network.
+_KNOWN_DIALECTS = frozenset(
+    f"{scheme}://json-schema.org/{draft}{end}"
+    for scheme in ("http", "https")
+    for draft in (
+        *("draft-04/schema", "draft-06/schema", "draft-07/schema"),
+        *("draft/2019-09/schema", "draft/2020-12/schema"),
+    )
+    for end in ("", "#")
+)
 
 SpecName = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f]([^\x00-\x1f]*[^\s\x00-\x1f])?$")
@@ -43,7 +53,7 @@ class DefinedSpec(Reply):
     read_before: dict[str, str] = {}
     """The live agents that have read an earlier version, and which."""
     changes: str = ""
-    """The fields that changed since the previous version, how many lines did, and what the new ones are about."""
+    """What changed since the previous version, in one phrase."""
     message: str = ""
 
 
@@ -71,8 +81,7 @@ class Spec(Reply):
     since: str = ""
     """The version from which the changes were asked for."""
     changes: str = ""
-    """The fields that changed since that version, then the lines that were removed (-) and added (+), or that most of
-    the text is new."""
+    """The fields that came and went since that version, then a unified diff, or that most of the text is new."""
     tags: list[str] = []
     json_schema: dict[str, Any] = {}
 
@@ -108,11 +117,6 @@ class SpecSummary(Reply):
 
     @classmethod
     def from_row(cls, spec: Row, versions: Sequence[Row], reader: str) -> "SpecSummary":
-        own_versions = [
-            version
-            for version in versions
-            if (version["project"], version["name"]) == (spec["project"], spec["name"])
-        ]
         return cls(
             spec_name=spec["name"],
             project=spec["project"],
@@ -120,8 +124,14 @@ class SpecSummary(Reply):
             owner=spec["owner"],
             spec_type=spec["spec_type"],
             updated=iso(spec["updated_at"]),
-            to_change=name_whom_to_ask(spec["owner"], reader),
-            versions=format_versions(own_versions),
+            to_change="" if spec["owner"] == reader else f"ask {spec['owner']}",
+            versions=format_versions(
+                [
+                    version
+                    for version in versions
+                    if (version["project"], version["name"]) == (spec["project"], spec["name"])
+                ]
+            ),
         )
 
 
@@ -136,10 +146,6 @@ def format_versions(versions: Sequence[Row]) -> list[dict[str, str]]:
         {"version": version["version"], "by": version["author"], "at": iso(version["created_at"])}
         for version in versions
     ]
-
-
-def name_whom_to_ask(owner: str, reader: str) -> str:
-    return "" if owner == reader else f"ask {owner}"
 
 
 def format_proposal_call(name: str, owner: str) -> str:
@@ -159,9 +165,9 @@ def parse_version(version: str) -> semver.Version:
         ) from None
 
 
-def choose_version(current: str | None, requested: str | None) -> str:
+def choose_version(current: str, requested: str | None) -> str:
     """Return the requested version if it is higher than the current one; without a request the next patch."""
-    if current is None:
+    if not current:
         return str(parse_version(requested)) if requested else FIRST_VERSION
     latest = parse_version(current)
     if requested is None:
@@ -175,25 +181,14 @@ def choose_version(current: str | None, requested: str | None) -> str:
     return requested
 
 
-def explain_version(
-    previous: str, version: str, requested: str | None, notified: Sequence[str], fields: FieldChanges
-) -> str:
-    """Say how to announce a breaking change, if the author chose no version, or removed, changed or required fields."""
-    if not previous or is_new_major(previous, version) or (requested is not None and not fields.breaking):
+def explain_version(previous: str, version: str, requested: str | None, removed_fields: Sequence[str]) -> str:
+    """Say how to announce a breaking change, if the author chose no version or removed fields."""
+    if not previous or is_new_major(previous, version) or (requested is not None and not removed_fields):
         return ""
-    major = parse_version(version).major
-    published = f"Published as {'a patch' if requested is None else version}"
-    readers = "its readers in `notified` were told" if notified else "nobody active had read it"
     return (
-        f"{published}; {readers}. {_describe_risk(fields)}, publish it again with version='{major + 1}.0.0', which"
-        " is announced to the whole project as breaking."
+        f"Published as {version}; `notified` were told. If it breaks what its readers wrote, publish it again with"
+        f" version='{parse_version(version).major + 1}.0.0', which is announced to the whole project as breaking."
     )
-
-
-def _describe_risk(fields: FieldChanges) -> str:
-    if fields.only_requires_more:
-        return "It only adds fields, which breaks nobody who reads it; if agents build it without them"
-    return f"{'It removes or changes fields: if that' if fields.breaking else 'If it'} breaks what they wrote"
 
 
 def split_version_range(version: str | None) -> tuple[str | None, str | None]:
@@ -253,3 +248,29 @@ def render_spec_document(spec: Spec, versions: Sequence[Row], uri: str) -> dict[
         "owner": spec.owner,
         "spec_type": spec.spec_type,
     }
+
+
+def require_valid_schema(schema: dict[str, Any]) -> str:
+    """Return the schema as JSON text, or refuse it; references to other documents are not followed."""
+    import jsonschema_rs  # noqa: PLC0415 - 15 MB that most servers never need
+
+    text = msgspec.json.encode(schema).decode()
+    if len(text) > _MAX_SCHEMA_CHARACTERS:
+        raise errors.TooLarge(
+            f"json_schema has {len(text)} characters; the limit is {_MAX_SCHEMA_CHARACTERS}.",
+            hint="Split it over several specs.",
+        )
+    dialect = schema.get("$schema")
+    if dialect is not None and dialect not in _KNOWN_DIALECTS:
+        raise errors.Invalid(
+            "json_schema: $schema is not a known draft.",
+            hint="Use https://json-schema.org/draft/2020-12/schema, or omit $schema.",
+        )
+    try:
+        jsonschema_rs.validator_for(schema, retriever=lambda _uri: {})
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        reason = str(error).partition("\n")[0][:300]
+        raise errors.Invalid(
+            f"json_schema is not a valid JSON Schema: {reason}", hint="Correct json_schema, or omit it."
+        ) from None
+    return text

@@ -10,14 +10,11 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.operation import alias, operation
 from commonplace.outdated_citations import find_outdated_citations
-from commonplace.rooms.specs import model, ownership, readers, schemas, store
-from commonplace.rooms.specs.changes import REWRITTEN, render_only_changes, render_spec_changes
-from commonplace.rooms.specs.drafts import SpecComparison, compare_versions, prepare_spec
-from commonplace.rooms.specs.events import SPEC_CHANGED
-from commonplace.rooms.specs.field_changes import FieldChanges
-from commonplace.rooms.specs.fields import NO_SCHEMA
+from commonplace.rooms.specs import changes, model, ownership, readers, store
+from commonplace.rooms.specs.changes import NO_SCHEMA
+from commonplace.rooms.specs.contributes import SEARCH_SOURCE, SPEC_CHANGED
 from commonplace.rooms.specs.model import DefinedSpec, Spec, SpecListing, SpecSummary
-from commonplace.rooms.specs.search import SPEC_KIND
+from commonplace.search.engine import prepare_words
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row
 from commonplace.suggestions import find_close_name
@@ -34,7 +31,7 @@ _NOT_PUBLISHED = (
 @operation(
     "memory_define_spec",
     writes=True,
-    prepare=prepare_spec,
+    prepare=prepare_words("content"),
     example={"name": "cart-api", "content": "GET /cart -> {items[]}"},
 )
 async def define_spec(
@@ -52,53 +49,44 @@ async def define_spec(
     """Publish, write, update, change, bump, version or share the API contract: define, agree on, document
     interface, endpoint, service, data format, type definition, JSON schema (OpenAPI) others code against;
     semver (2.0.0; default next patch). Only owner or admin changes it."""
-    schema = schemas.require_valid_schema(json_schema) if json_schema is not None else None
+    model.require_content_size(content)
+    schema = model.require_valid_schema(json_schema) if json_schema is not None else None
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
     await lock_project(call.tx, call.project, "spec")
     previous = await store.load_spec(call.tx, call.project, name)
     new_owner = await ownership.require_owner(call, name, previous, owner)
-    new_version = model.choose_version(previous["version"] if previous else None, version)
+    previous_version = previous["version"] if previous else ""
+    new_version = model.choose_version(previous_version, version)
     latest = await store.load_latest_version(call.tx, previous) if previous else {}
     if latest and not force:
         model.require_not_halved(name, latest["content"], content)
     new_type = model.choose_spec_type(name, previous["spec_type"] if previous else None, spec_type)
     spec = await store.upsert_spec(call.tx, call.project, name, new_owner, new_type, new_version, call.now)
     stored_tags = msgspec.json.encode(tags).decode() if tags is not None else latest.get("tags", "[]")
-    stored_schema = schema or latest.get("json_schema", "{}")
-    await store.insert_version(call.tx, spec, call.agent, content, stored_schema, stored_tags, call.now)
-    text = {"content": content, "json_schema": stored_schema}
-    comparison: SpecComparison | None = call.prepared
-    if previous and (comparison is None or comparison.previous != previous["version"]):
-        comparison = compare_versions(latest, previous["version"], text)
-    if not previous or comparison is None:
-        comparison = SpecComparison("")
-    told = await readers.announce_spec(call, spec, comparison.previous, comparison.summary, text)
+    old_schema = latest.get("json_schema", NO_SCHEMA)
+    text = {"content": content, "json_schema": schema or old_schema}
+    await store.insert_version(call.tx, spec, call.agent, content, text["json_schema"], stored_tags, call.now)
+    told = await readers.announce_spec(call, spec, latest, text)
     await readers.record_reader(call, spec, spec)
-    call.reindex(SPEC_KIND, spec["id"])
+    call.reindex(SEARCH_SOURCE.kind, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
     call.subject = f"{name} {new_version}"
-    defined = _build_defined(spec, comparison.previous, version, told, comparison.fields)
-    defined.changes = comparison.summary
-    if schema is None and latest.get("json_schema", NO_SCHEMA) != NO_SCHEMA:
-        defined.message = f"{defined.message} {_SCHEMA_KEPT}".strip()
-    return defined
-
-
-def _build_defined(
-    spec: Row, previous: str, requested: str | None, told: readers.SpecAnnouncement, fields: FieldChanges
-) -> DefinedSpec:
-    version = spec["version"]
+    removed = changes.list_removed_fields(latest, text) if latest else []
+    message = model.explain_version(previous_version, new_version, version, removed)
+    if schema is None and old_schema != NO_SCHEMA:
+        message = f"{message} {_SCHEMA_KEPT}".strip()
     return DefinedSpec(
         status="updated" if previous else "created",
         id=spec["id"],
-        spec_name=spec["name"],
-        version=version,
-        owner=spec["owner"],
-        previous_version=previous,
-        breaking=bool(previous and model.is_new_major(previous, version)),
+        spec_name=name,
+        version=new_version,
+        owner=new_owner,
+        previous_version=previous_version,
+        breaking=bool(previous and model.is_new_major(previous_version, new_version)),
         notified=told.agents,
         read_before=told.read_before,
-        message=model.explain_version(previous, version, requested, told.agents, fields),
+        changes=changes.summarize_changes(latest, text) if latest else "",
+        message=message,
     )
 
 
@@ -158,14 +146,18 @@ async def _show_spec(call: Call, spec: Row, row: Row, last_read: Row | None) -> 
     if last_read and last_read["n"] < row["n"]:
         old = await store.load_version(call.tx, spec, last_read["version"])
         if old:
-            reply.you_read, reply.changes = old["version"], render_spec_changes(old, row, spec["name"])
+            reply.you_read = old["version"]
+            whole = f"memory_get_spec(name='{spec['name']}', version='{old['version']}..')"
+            reply.changes = changes.render_changes(old, row, changes.MAX_DIFF_CHARACTERS, whole)
     return reply
 
 
 def _show_changes(reply: Spec, old: Row, row: Row) -> Spec:
     """Only what changed, unless that is most of the text."""
-    reply.since, reply.changes = old["version"], render_only_changes(old, row, reply.spec_name)
-    if REWRITTEN not in reply.changes.splitlines()[:2]:
+    whole = f"memory_get_spec(name='{reply.spec_name}')"
+    reply.since = old["version"]
+    reply.changes = changes.render_changes(old, row, changes.MAX_WHOLE_DIFF_CHARACTERS, whole)
+    if changes.REWRITTEN not in reply.changes.splitlines()[:2]:
         reply.content, reply.json_schema, reply.tags = "", {}, []
     return reply
 
@@ -181,8 +173,11 @@ async def list_specs(
     """List all specs: available (defined, existing) API contracts, interfaces, schemas between services."""
     projects = [call.project] if project is not None else list({call.project: None, SHARED: None})
     rows, total = await store.list_spec_rows(call.tx, projects, spec_type, limit)
-    names = [row["name"] for row in rows]
-    versions = await store.list_versions(call.tx, projects, names) if include_versions and rows else []
+    versions: list[Row] = []
+    for name in projects if include_versions else []:
+        versions += await store.list_versions(
+            call.tx, name, [row["name"] for row in rows if row["project"] == name]
+        )
     return SpecListing(
         count=len(rows), total=total, specs=[SpecSummary.from_row(row, versions, call.agent) for row in rows]
     )

@@ -1,7 +1,6 @@
 """Who read which version of a spec: readers are told of the next version, at once or in their next boot pack."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from commonplace.clock import format_age
 from commonplace.identity import liveness
 from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.rooms.specs import model, store
-from commonplace.rooms.specs.changes import summarize_spec_changes
+from commonplace.rooms.specs.changes import summarize_changes
 from commonplace.rooms.specs.store import SpecReader
 from commonplace.rooms.work.waits import end_waits
 from commonplace.store.database import Row
@@ -63,103 +62,73 @@ class SpecAnnouncement:
     read_before: dict[str, str]
 
 
-async def announce_spec(call: Call, spec: Row, previous: str, summary: str, text: Row) -> SpecAnnouncement:
+async def announce_spec(call: Call, spec: Row, latest: Row, text: Row) -> SpecAnnouncement:
     """End the waits for this spec and tell live sessions of its version, and what changed since the one they read.
 
-    `summary` says what changed since the previous version; `text` has content and schema of the new one.
-
-    Readers of an earlier version are told of every version. A new spec and a new major version are told to the whole
-    project, because others may rely on the spec without having read it.
+    `latest` is the version before, empty for a new spec; `text` has content and schema of the new one. Readers of an
+    earlier version are told of every version. A new spec and a new major version are told to the whole project, because
+    others may rely on the spec without having read it.
     """
     cause = f"{call.agent} published spec {spec['name']} {spec['version']}"
     unblocked = await end_waits(call, call.project, {spec["name"]: cause})
     # By agent: one that started anew relies on what it read before. The latest reading is the first.
     versions: dict[tuple[str, str], str] = {}
-    for row in await store.list_readers(call.tx, spec, spec["n"]) if previous else []:
+    for row in await store.list_readers(call.tx, spec, spec["n"]) if latest else []:
         versions.setdefault((row["session_project"], row["agent"]), row["version"])
-    others = sorted(set(versions.values()) - {previous})[:_MAX_VERSIONS_COMPARED]
-    changes = _SpecChanges(call, spec, text, {previous, *others}, {previous: summary})
-    news = ""
-    if not previous or model.is_new_major(previous, spec["version"]):
-        news = _format_news(call, spec, previous, summary)
-    projects = {project for project, _ in versions} | ({call.project} if news else set())
+    text_by_version = {
+        version: await _format_change(call, spec, version, text)
+        for version in sorted(set(versions.values()))[-_MAX_VERSIONS_COMPARED:]
+    }
+    news = _format_news(call, spec, latest, text)
     told = dict.fromkeys(unblocked, "")
-    for project in sorted(projects):
-        told |= await _notify_project(call, spec, project, versions, news, changes, unblocked)
+    for project in sorted({project for project, _ in versions} | ({call.project} if news else set())):
+        own_news = news if project == call.project else ""
+        sessions_by_text: dict[str, list[str]] = defaultdict(list)
+        own_session = call.session.id if call.session else ""
+        for row in await liveness.list_live_sessions(call.tx, project, call.now, but=own_session):
+            agent, read = row["agent"], versions.get((project, row["agent"]), "")
+            notice = text_by_version.get(read) or own_news
+            if notice and agent not in unblocked:
+                sessions_by_text[notice].append(row["id"])
+            if notice or read:
+                told[agent] = read
+        for notice, sessions in sessions_by_text.items():
+            await notify_sessions(
+                call.tx, project, sessions, Notice("spec", {"text": notice}, spec["id"]), call.now
+            )
     return SpecAnnouncement(sorted(told), {agent: told[agent] for agent in sorted(told) if told[agent]})
 
 
-@dataclass(frozen=True, slots=True)
-class _SpecChanges:
-    """What changed since each earlier version, compared when somebody is to be told: that takes longer than the rest."""
-
-    call: Call
-    spec: Row
-    text: Row
-    versions: Collection[str]
-    """Those that are compared at all."""
-    described: dict[str, str]
-
-    async def describe(self, version: str) -> str:
-        """Empty for a version that is not compared."""
-        if version not in self.versions:
-            return ""
-        if version not in self.described:
-            old = await store.load_version(self.call.tx, self.spec, version)
-            self.described[version] = summarize_spec_changes(old, self.text) if old else ""
-        return self.described[version]
-
-
-def _format_news(call: Call, spec: Row, previous: str, changes: str) -> str:
-    change = (
-        f"changed spec {spec['name']} from {previous} to" if previous else f"published spec {spec['name']}"
+async def _format_change(call: Call, spec: Row, read: str, text: Row) -> str:
+    old = await store.load_version(call.tx, spec, read)
+    breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""
+    lines = f": {summarize_changes(old, text)}" if old else ""
+    return (
+        f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}){lines}."
+        f" memory_get_spec has it, with version='{read}..' only what changed."
     )
-    breaking = f", which may break what relies on it ({changes})" if previous else ""
-    return f"{call.agent} {change} {spec['version']}{breaking}: read it with memory_get_spec."
 
 
-async def _notify_project(
-    call: Call,
-    spec: Row,
-    project: str,
-    versions: Mapping[tuple[str, str], str],
-    news: str,
-    changes: _SpecChanges,
-    but: Collection[str],
-) -> dict[str, str]:
-    """Tell this project's live sessions, except those of agents in `but`; return the agents, and what each had read."""
-    sessions_by_text: dict[str, list[str]] = defaultdict(list)
-    agents: dict[str, str] = {}
-    own_session = call.session.id if call.session else ""
-    for row in await liveness.list_live_sessions(call.tx, project, call.now, but=own_session):
-        read = versions.get((project, row["agent"]))
-        text = news if project == call.project else ""
-        if read:
-            breaking = ", breaking" if model.is_new_major(read, spec["version"]) else ""
-            summary = await changes.describe(read)
-            lines = f": {summary}" if summary else ""
-            text = (
-                f"{call.agent} changed spec {spec['name']} to {spec['version']} (you read {read}{breaking}){lines}."
-                f" memory_get_spec has it, with version='{read}..' only what changed."
-            )
-        if read:
-            agents[row["agent"]] = read
-        if text and row["agent"] not in but:
-            sessions_by_text[text].append(row["id"])
-            agents.setdefault(row["agent"], "")
-    for text, sessions in sessions_by_text.items():
-        await notify_sessions(
-            call.tx, project, sessions, Notice("spec", {"text": text}, spec["id"]), call.now
-        )
-    return agents
+def _format_news(call: Call, spec: Row, latest: Row, text: Row) -> str:
+    """What the whole project is told; empty for a version that is neither the first nor a new major one."""
+    if not latest:
+        return f"{call.agent} published spec {spec['name']} {spec['version']}: read it with memory_get_spec."
+    if not model.is_new_major(latest["version"], spec["version"]):
+        return ""
+    return (
+        f"{call.agent} changed spec {spec['name']} from {latest['version']} to {spec['version']}, which may break"
+        f" what relies on it ({summarize_changes(latest, text)}): read it with memory_get_spec."
+    )
 
 
 async def list_spec_updates(call: Call, start: StartingSession) -> list[dict[str, Any]]:
     """List the specs that changed since the agent last read them, for the boot section `interface_updates`."""
-    projects = list(dict.fromkeys([start.project, SHARED]))
-    rows = await store.list_changed_since_read(
-        call.tx, projects, start.project, start.agent, _MAX_SPEC_UPDATES
-    )
+    rows: list[Row] = []
+    for project in dict.fromkeys([start.project, SHARED]):
+        rows += await store.list_changed_since_read(
+            call.tx, project, start.project, start.agent, _MAX_SPEC_UPDATES
+        )
+    rows.sort(key=lambda row: (-row["updated_at"], row["name"]))
     return [
         {
             "id": row["id"],
@@ -167,13 +136,11 @@ async def list_spec_updates(call: Call, start: StartingSession) -> list[dict[str
             "version": row["version"],
             "you_read": row["read_version"],
             **({"breaking": True} if model.is_new_major(row["read_version"], row["version"]) else {}),
-            "changes": summarize_spec_changes(_take_read_version(row), row),
+            "changes": summarize_changes(
+                {"content": row["read_content"], "json_schema": row["read_schema"]}, row
+            ),
             "owner": row["owner"],
             "age": format_age(row["updated_at"], call.now),
         }
-        for row in rows
+        for row in rows[:_MAX_SPEC_UPDATES]
     ]
-
-
-def _take_read_version(row: Row) -> Row:
-    return {"content": row["read_content"], "json_schema": row["read_schema"]}

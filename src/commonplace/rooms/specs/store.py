@@ -102,28 +102,30 @@ async def insert_version(
 
 async def list_spec_rows(
     tx: Tx, projects: Sequence[str], spec_type: str | None, limit: int
-) -> tuple[Sequence[Row], int]:
-    where = "project = any($1) and (cast($2 as text) is null or spec_type = $2)"
-    rows = await tx.all(
-        f"select {_SPEC_COLUMNS}, count(*) over () as total from spec where {where} order by name, project limit $3",
-        list(projects),
-        spec_type,
-        limit,
-    )
-    return rows, int(rows[0]["total"]) if rows else 0
+) -> tuple[list[Row], int]:
+    """The first specs of these projects by name, and how many there are."""
+    found: list[Row] = []
+    total = 0
+    for project in projects:
+        rows = await tx.all(
+            f"select {_SPEC_COLUMNS}, count(*) over () as total from spec"
+            " where project = $1 and (cast($2 as text) is null or spec_type = $2) order by name limit $3",
+            *(project, spec_type, limit),
+        )
+        total += rows[0]["total"] if rows else 0
+        found += rows
+    return sorted(found, key=lambda row: (row["name"], row["project"]))[:limit], total
 
 
-async def list_versions(tx: Tx, projects: Sequence[str], names: Sequence[str]) -> Sequence[Row]:
+async def list_versions(tx: Tx, project: str, names: Sequence[str]) -> Sequence[Row]:
     """List the newest versions of each of these specs, newest first."""
     return await tx.all(
         "select project, name, n, version, owner, author, created_at from ("
         " select project, name, n, version, owner, author, created_at,"
         " row_number() over (partition by project, name order by n desc) as place"
-        " from spec_version where project = any($1) and name = any($2)) as numbered"
+        " from spec_version where project = $1 and name = any($2)) as numbered"
         " where place <= $3 order by name, n desc",
-        list(projects),
-        list(names),
-        _MAX_LISTED_VERSIONS,
+        *(project, list(names), _MAX_LISTED_VERSIONS),
     )
 
 
@@ -156,37 +158,30 @@ async def list_readers(tx: Tx, spec: Row, before: int) -> Sequence[Row]:
 
 
 async def list_changed_since_read(
-    tx: Tx, projects: Sequence[str], session_project: str, agent: str, limit: int
+    tx: Tx, project: str, session_project: str, agent: str, limit: int
 ) -> Sequence[Row]:
     """List specs whose latest version the agent has neither read nor written, though it read an earlier one."""
     return await tx.all(
         "select spec.id, spec.name, spec.version, spec.owner, spec.updated_at, latest.content, latest.json_schema,"
         " read_version.version as read_version, read_version.content as read_content,"
         " read_version.json_schema as read_schema"
-        " from (select project, name, max(n) as n from spec_reader"
-        "  where project = any($1) and session_project = $2 and agent = $3 group by project, name) as latest_read"
-        " join spec on spec.project = latest_read.project and spec.name = latest_read.name and spec.n > latest_read.n"
-        " join spec_version as read_version on read_version.project = spec.project"
+        " from (select name, max(n) as n from spec_reader"
+        "  where project = $1 and session_project = $2 and agent = $3 group by name) as latest_read"
+        " join spec on spec.project = $1 and spec.name = latest_read.name and spec.n > latest_read.n"
+        " join spec_version as read_version on read_version.project = $1"
         "  and read_version.name = spec.name and read_version.n = latest_read.n"
-        " join spec_version as latest on latest.project = spec.project and latest.name = spec.name"
-        "  and latest.n = spec.n and (spec.project <> $2 or latest.author <> $3)"
+        " join spec_version as latest on latest.project = $1 and latest.name = spec.name"
+        "  and latest.n = spec.n and ($1 <> $2 or latest.author <> $3)"
         " order by spec.updated_at desc, spec.name limit $4",
-        list(projects),
-        session_project,
-        agent,
-        limit,
+        *(project, session_project, agent, limit),
     )
 
 
 async def rename_reader(tx: Tx, rename: AgentRename) -> None:
     """What the renamed sessions read, and with the agent all that it ever read."""
-    await tx.run(
-        "update spec_reader set agent = $4 where project = any($1) and session_project = $2 and agent = $3"
-        " and ($5 = 1 or session = any($6))",
-        [rename.project, SHARED],
-        rename.project,
-        rename.old,
-        rename.new,
-        int(rename.moves_agent),
-        rename.sessions,
-    )
+    for project in (rename.project, SHARED):
+        await tx.run(
+            "update spec_reader set agent = $4 where project = $1 and session_project = $2 and agent = $3"
+            " and ($5 = 1 or session = any($6))",
+            *(project, rename.project, rename.old, rename.new, int(rename.moves_agent), rename.sessions),
+        )
