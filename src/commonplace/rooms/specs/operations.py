@@ -71,22 +71,28 @@ async def define_spec(
     call.reindex(SEARCH_SOURCE.kind, spec["id"])
     call.emit(SPEC_CHANGED, {"name": name}, id=spec["id"], version=new_version)
     call.subject = f"{name} {new_version}"
+    keeps_schema = schema is None and old_schema != NO_SCHEMA
+    return _build_defined(spec, latest, text, version, told, _SCHEMA_KEPT if keeps_schema else "")
+
+
+def _build_defined(
+    spec: Row, latest: Row, text: Row, requested: str | None, told: readers.SpecAnnouncement, hint: str
+) -> DefinedSpec:
+    previous = latest.get("version", "")
     removed = changes.list_removed_fields(latest, text) if latest else []
-    message = model.explain_version(previous_version, new_version, version, removed)
-    if schema is None and old_schema != NO_SCHEMA:
-        message = f"{message} {_SCHEMA_KEPT}".strip()
+    message = model.explain_version(previous, spec["version"], requested, removed)
     return DefinedSpec(
-        status="updated" if previous else "created",
+        status="updated" if latest else "created",
         id=spec["id"],
-        spec_name=name,
-        version=new_version,
-        owner=new_owner,
-        previous_version=previous_version,
-        breaking=bool(previous and model.is_new_major(previous_version, new_version)),
+        spec_name=spec["name"],
+        version=spec["version"],
+        owner=spec["owner"],
+        previous_version=previous,
+        breaking=bool(latest and model.is_new_major(previous, spec["version"])),
         notified=told.agents,
         read_before=told.read_before,
         changes=changes.summarize_changes(latest, text) if latest else "",
-        message=message,
+        message=f"{message} {hint}".strip(),
     )
 
 

@@ -17,7 +17,6 @@ from commonplace.rooms.work.waits import end_waits
 from commonplace.store.database import Row
 
 _MAX_SPEC_UPDATES = 10
-_MAX_VERSIONS_COMPARED = 5
 
 
 async def record_reader(call: Call, spec: Row, version: Row) -> Row | None:
@@ -75,11 +74,8 @@ async def announce_spec(call: Call, spec: Row, latest: Row, text: Row) -> SpecAn
     versions: dict[tuple[str, str], str] = {}
     for row in await store.list_readers(call.tx, spec, spec["n"]) if latest else []:
         versions.setdefault((row["session_project"], row["agent"]), row["version"])
-    text_by_version = {
-        version: await _format_change(call, spec, version, text)
-        for version in sorted(set(versions.values()))[-_MAX_VERSIONS_COMPARED:]
-    }
     news = _format_news(call, spec, latest, text)
+    text_by_version: dict[str, str] = {"": ""}
     told = dict.fromkeys(unblocked, "")
     for project in sorted({project for project, _ in versions} | ({call.project} if news else set())):
         own_news = news if project == call.project else ""
@@ -87,7 +83,9 @@ async def announce_spec(call: Call, spec: Row, latest: Row, text: Row) -> SpecAn
         own_session = call.session.id if call.session else ""
         for row in await liveness.list_live_sessions(call.tx, project, call.now, but=own_session):
             agent, read = row["agent"], versions.get((project, row["agent"]), "")
-            notice = text_by_version.get(read) or own_news
+            if read not in text_by_version:
+                text_by_version[read] = await _format_change(call, spec, read, text)
+            notice = text_by_version[read] or own_news
             if notice and agent not in unblocked:
                 sessions_by_text[notice].append(row["id"])
             if notice or read:
