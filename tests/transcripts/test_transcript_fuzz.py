@@ -9,7 +9,7 @@ import samples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from commonplace.transcripts.error_messages import find_errors, normalize_error
+from commonplace.journal.error_messages import find_errors, normalize_error
 from commonplace.transcripts.reader import TranscriptReader
 
 WORDS = ("type", "user", "assistant", "message", "content", "role", "payload", "response_item", "event_msg", "id",

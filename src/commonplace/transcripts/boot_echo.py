@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from commonplace.transcripts.json_record import Record, list_texts
+from commonplace.journal.json_record import Record, list_texts
 
 ECHO_TEXT = "Boot pack of Commonplace (not searched)"
 """What a chat shows in place of an echo."""

@@ -7,8 +7,7 @@ transcript and calls its parser.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     TranscriptEvent,
@@ -16,7 +15,7 @@ from commonplace.transcripts.event import (
     build_tool_result,
     extract_response_text,
 )
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     decode_inner_json,
     get_nested,
@@ -25,6 +24,7 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
 from commonplace.transcripts.state import TranscriptState
 
 
@@ -34,8 +34,9 @@ class TranscriptFormat(NamedTuple):
     """Whether a line, decoded, is of this format."""
     parse_record: Callable[[Record, TranscriptState], ParsedLine | None]
     """The contents of a line; None for a record type that the parser does not know."""
-    parse_document_line: Callable[[bytes, TranscriptState], ParsedLine | None] | None = None
-    """For a format that also exists as one JSON document over many lines."""
+    document_fields: frozenset[str] = frozenset()
+    """Fields of the head by which a transcript of this format is known that is one JSON document over many lines; its
+    records are then the fields of the head and the messages."""
 
 
 _ROLE_NAMES = {

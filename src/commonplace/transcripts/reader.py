@@ -10,23 +10,20 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from commonplace.client.agents import load_transcript_formats
+from commonplace.journal.event import Message, ParsedLine, ToolCall, TranscriptEvent
+from commonplace.journal.json_record import decode_record
+from commonplace.journal.model import Journal, LoggedCommand, LoggedCommit, LoggedError, TouchedFile
+from commonplace.journal.record import JournalRecorder
 from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, remove_boot_echo
-from commonplace.transcripts.event import Message, ParsedLine, ToolCall, TranscriptEvent
+from commonplace.transcripts.document import read_document_line
 from commonplace.transcripts.format import PLAIN_FORMAT
-from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.state import TokenUse, TranscriptState
-from commonplace.transcripts.work_log import LoggedCommand, LoggedCommit, LoggedError, TouchedFile
 
-PARSER_VERSION = 4
+PARSER_VERSION = 5
 """A state made by another version is discarded, and its transcript is read again."""
 
 _FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), PLAIN_FORMAT)}
 _DOCUMENT = "-document"
-_PARSE_DOCUMENT_LINE = {
-    parser.name + _DOCUMENT: parser.parse_document_line
-    for parser in _FORMATS.values()
-    if parser.parse_document_line
-}
 _ERROR_CHARACTERS = 300
 # A short output tells what happened, a long one is data.
 _SHORT_OUTPUT_CHARACTERS = 300
@@ -84,6 +81,7 @@ class TranscriptReader:
     def __init__(self, state: bytes = b"", tool: str = "", *, with_outputs: bool = False) -> None:
         self._with_outputs = with_outputs
         self._state = _decode_state(state) if state else TranscriptState(tool_hint=tool[:100])
+        self._recorder = JournalRecorder(self._state.journal)
         self._abandoned: Sequence[tuple[int, int]] = ()
         self.session_id = ""
         """The session of memory_start_session that the lines read so far act in; a secret, so not in the state."""
@@ -100,7 +98,7 @@ class TranscriptReader:
     @property
     def is_paged(self) -> bool:
         """Whether a page can be read without the lines before it. False if the transcript is one JSON document."""
-        return self._state.format not in _PARSE_DOCUMENT_LINE
+        return not self._state.format.endswith(_DOCUMENT)
 
     def read(self, first_line: int, lines: Iterable[bytes]) -> list[Utterance]:
         utterances: list[Utterance] = []
@@ -116,6 +114,9 @@ class TranscriptReader:
                 self._state.skipped_lines += 1
                 continue
             self._state.extend_time_span(parsed.at)
+            journal = self._state.journal
+            journal.cwd, journal.branch = self._state.cwd, self._state.branch
+            journal.compactions = self._state.compactions
             self._state.count_tokens_of_day(parsed.at or self._state.ended_at, tokens)
             if parsed.aside:  # A sub-agent has a context of its own.
                 self._state.token_use.context_tokens = context
@@ -131,16 +132,20 @@ class TranscriptReader:
 
     def take_changed_errors(self) -> tuple[list[LoggedError], list[str]]:
         """The errors that occurred or were fixed since the last call, and the fingerprints of dropped errors."""
-        log = self._state.work_log
+        log = self._state.journal
         changed, log.changed_errors = log.changed_errors, {}
         kept = [log.errors[fingerprint] for fingerprint in changed if fingerprint in log.errors]
         return kept, [fingerprint for fingerprint in changed if fingerprint not in log.errors]
+
+    @property
+    def journal(self) -> Journal:
+        return self._state.journal
 
     def get_token_use(self) -> TokenUse:
         return msgspec.structs.replace(self._state.token_use, model=self._state.model)
 
     def build_summary(self) -> TranscriptSummary:
-        state, log = self._state, self._state.work_log
+        state, log = self._state, self._state.journal
         return TranscriptSummary(
             state.format.removesuffix(_DOCUMENT),
             next((title for title in state.titles if title), ""),
@@ -166,17 +171,17 @@ class TranscriptReader:
                 log.commands.values(), key=lambda command: (-command.failures, -command.runs, command.line)
             ),
             sorted(log.errors.values(), key=lambda error: (not error.fixed_line, -error.times, error.line)),
-            list(log.commits.values()),
+            log.commits,
             state.last_prompt,
         )
 
     def _parse_line(self, line: bytes) -> ParsedLine | None:
         state = self._state
-        if parse_document_line := _PARSE_DOCUMENT_LINE.get(state.format):
-            return parse_document_line(line, state)
         if state.lines == 0 and line.strip() == b"{":
-            state.format, state.depth = next(iter(_PARSE_DOCUMENT_LINE)), 1
+            state.format, state.depth = _DOCUMENT, 1
             return ParsedLine(None, [])
+        if state.format.endswith(_DOCUMENT):
+            return self._parse_document_line(line)
         record = decode_record(line)
         if record is None or not all(isinstance(record.get(name, ""), str) for name in ("type", "role")):
             return None
@@ -186,6 +191,18 @@ class TranscriptReader:
         if not state.format:
             return None
         return _FORMATS[state.format].parse_record(record, state)
+
+    def _parse_document_line(self, line: bytes) -> ParsedLine | None:
+        state = self._state
+        record, is_part = read_document_line(line, state)
+        if record is None:
+            return ParsedLine(None, []) if is_part else None
+        if state.format == _DOCUMENT:
+            formats = [(name, parser) for name, parser in _FORMATS.items() if parser.document_fields]
+            known = (name for name, parser in formats if parser.document_fields & record.keys())
+            state.format = next(known, formats[0][0] if state.document_list else "") + _DOCUMENT
+        parser = _FORMATS.get(state.format.removesuffix(_DOCUMENT))
+        return parser.parse_record(record, state) if parser else None
 
     def _mark_abandoned(self, utterance: Utterance) -> Utterance:
         if any(first <= utterance.line < end for first, end in self._abandoned):
@@ -199,11 +216,11 @@ class TranscriptReader:
         if isinstance(event, ToolCall):
             state.count_message("tool")
             state.count_tool(event.tool)
-            state.work_log.add_call(event)
+            self._recorder.add_call(event, at)
             return [Utterance(line, "tool", event.text, at, event.tool)]
         result = event._replace(output=remove_boot_echo(event.output)) if event.failed else event
-        is_command = state.work_log.is_command(result.id)
-        tool, errors = state.work_log.add_result(result, line, at)
+        is_command = self._recorder.is_command(result.id)
+        tool, errors = self._recorder.add_result(result, line, at)
         if errors:
             text = "\n".join(error.text for error in errors)[:_ERROR_CHARACTERS]
             return [Utterance(line, "error", text, at, tool)]
@@ -221,6 +238,9 @@ class TranscriptReader:
             self._state.count_message(message.role)
         if counts and message.role == "user":
             self._state.last_prompt = said[:_PROMPT_CHARACTERS]
+            self._recorder.add_prompt(said, line, at)
+        elif counts and message.role == "assistant":
+            self._recorder.add_words(said, line, at)
         return [*echo, Utterance(line, message.role, said, at)]
 
 

@@ -4,8 +4,8 @@ from typing import TypeVar
 
 import msgspec
 
+from commonplace.journal.model import Journal
 from commonplace.transcripts.boot_echo import remove_boot_echo
-from commonplace.transcripts.work_log import WorkLog
 
 CUSTOM_TITLE, GENERATED_TITLE, LAST_PROMPT_TITLE, SUMMARY_TITLE, FIRST_PROMPT_TITLE = range(5)
 _TITLE_CHARACTERS = 200
@@ -64,9 +64,10 @@ class TranscriptState(msgspec.Struct, array_like=True):
     compactions: int = 0
     seen_keys: dict[str, str] = msgspec.field(default_factory=dict)
     depth: int = 0
+    document_list: bool = False
     partial: list[bytes] = msgspec.field(default_factory=list)
     partial_size: int = 0
-    work_log: WorkLog = msgspec.field(default_factory=WorkLog)
+    journal: Journal = msgspec.field(default_factory=Journal)
     prompt_lines: dict[str, int] = msgspec.field(default_factory=dict)
     abandoned_spans: list[tuple[int, int]] = msgspec.field(default_factory=list)
     last_prompt: str = ""

@@ -47,6 +47,7 @@ ARCHIVED_PROGRAMS = {
     for program in (
         AgentProgram("qwen", "Qwen Code", has_hooks=False, transcript_tool="qwen-code"),
         AgentProgram("goose", "Goose", has_hooks=False, transcript_tool="goose"),
+        AgentProgram("pi", "Pi", has_hooks=False, transcript_tool="pi"),
     )
 }
 """Programs whose transcripts are read, but which `connect` and `install` do not set up."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.clock import iso
+from commonplace.journal.error_messages import find_errors, fingerprint_error
 from commonplace.rooms.archives import store
 from commonplace.rooms.archives.contributes import describe_error
 from commonplace.rooms.workspaces import store as workspaces
@@ -29,7 +30,6 @@ from commonplace.transcripts.archive.line_scan import (
     SessionMatches,
     SessionQuery,
 )
-from commonplace.transcripts.error_messages import find_errors, fingerprint_error
 
 DEFAULT_MATCHES_PER_SESSION = 3
 _NOTHING_RELEVANT = "Nothing relevant found."

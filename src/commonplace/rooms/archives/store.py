@@ -11,6 +11,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.call import Call
+from commonplace.journal.model import LoggedError
 from commonplace.rooms.archives import model
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index
@@ -19,7 +20,6 @@ from commonplace.store.ids import MIN_PREFIX_CHARACTERS, pick_id_by_prefix
 from commonplace.store.row_hashes import ROW_HASH, HashedTable, set_hash_if_unchanged
 from commonplace.transcripts.archive.frames import ArchivedSession, FramePosition, SessionBytes, StoredFrame
 from commonplace.transcripts.archive.study import STUDY_VERSION, PassagePiece, StudyResult, unpack_passage
-from commonplace.transcripts.work_log import LoggedError
 
 _HASHED_OF_ARCHIVE = (
     "project, workspace, session, tool, title, bytes, lines, line_start, compressed_bytes, sha256, started_at, ended_at,"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from commonplace.clock import iso
+from commonplace.journal.json_record import decode_record, list_texts, parse_time
 from commonplace.masking import MASKING_VERSION
 from commonplace.masking.transcript_lines import mask_lines_for_reading, mask_lines_in_place
 from commonplace.operation import Reply
@@ -19,7 +20,6 @@ from commonplace.search.lines import OVERLAP_BYTES
 from commonplace.transcripts.archive import frames
 from commonplace.transcripts.archive.frames import ArchivedSession, SessionBytes
 from commonplace.transcripts.boot_echo import ECHO_TEXT, list_said_texts
-from commonplace.transcripts.json_record import decode_record, list_texts, parse_time
 from commonplace.transcripts.reader import TranscriptReader
 
 SNIPPET_CHARACTERS = 320

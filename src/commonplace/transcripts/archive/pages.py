@@ -8,10 +8,11 @@ from typing import Literal
 import msgspec
 
 from commonplace.clock import iso
+from commonplace.journal.model import LoggedCommand, LoggedError
 from commonplace.masking.transcript_lines import collapse_masks, mask_lines_in_place
 from commonplace.operation import Reply
 from commonplace.shortening import ELLIPSIS
-from commonplace.transcripts import reader, work_log
+from commonplace.transcripts import reader
 from commonplace.transcripts.archive.frames import (
     ArchivedSession,
     StoredFrame,
@@ -266,13 +267,13 @@ def _count_omitted(**beyond: int) -> dict[str, int]:
     return {name: count for name, count in beyond.items() if count > 0}
 
 
-def _summarize_command(command: work_log.LoggedCommand) -> SummaryCommand:
+def _summarize_command(command: LoggedCommand) -> SummaryCommand:
     return SummaryCommand(
         command=command.command, runs=command.runs, failures=command.failures, exit_code=command.exit_code
     )
 
 
-def _summarize_error(error: work_log.LoggedError) -> SummaryError:
+def _summarize_error(error: LoggedError) -> SummaryError:
     return SummaryError(
         line=error.line,
         error=error.text,

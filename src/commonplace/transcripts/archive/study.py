@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import msgspec
 
 from commonplace import zstd
+from commonplace.journal.json_record import decode_record
+from commonplace.journal.model import LoggedError
 from commonplace.masking.transcript_lines import mask_lines_for_reading
 from commonplace.search import text
 from commonplace.shortening import ELLIPSIS
 from commonplace.transcripts import reader
-from commonplace.transcripts.json_record import decode_record
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary, Utterance
 from commonplace.transcripts.state import TokenUse
-from commonplace.transcripts.work_log import LoggedError
 
 MAX_PASSAGE_CHARACTERS = 3000
 _INDEXED_ROLES = ("user", "assistant", "summary", "tool", "output")

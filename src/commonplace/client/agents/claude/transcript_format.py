@@ -4,8 +4,7 @@ import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     TranscriptEvent,
@@ -13,8 +12,7 @@ from commonplace.transcripts.event import (
     build_tool_result,
     extract_response_text,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
     get_nested,
@@ -23,6 +21,8 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _TITLES = {
@@ -35,7 +35,7 @@ _split = str.split
 _SILENT_TYPES = frozenset(
     _split(
         "attachment progress tag file-history-snapshot queue-operation permission-mode mode pr-link worktree-state"
-        " content-replacement agent-name agent-color agent-setting"
+        " content-replacement agent-name agent-color agent-setting bridge-session atis-latch file-history-delta"
     )
 )
 _COMMAND = re.compile(r"<command-name>\s*([^<]{1,200}?)\s*</command-name>")
@@ -47,6 +47,16 @@ _WRITTEN_IN_TAG = re.compile(
 )
 _INTERRUPTED = re.compile(r"^\s*\[Request interrupted by user[^\]\n]{0,40}\]")
 _REFUSED_PREFIXES = ("The user doesn't want to", "[Request interrupted")
+_WRITTEN_BY_PROGRAM = "<synthetic>"
+_OWN_COMMANDS = frozenset(
+    _split(
+        "/exit /quit /clear /compact /model /login /logout /config /cost /help /status /mcp /doctor /permissions /context /usage"
+        " /resume /fast /plugin /plugins /agents /hooks /memory /ide /theme /vim /terminal-setup /effort /rename /color /tasks"
+        " /copy /export /add-dir /statusline /output-style /privacy-settings /rewind /stats /skills /upgrade /feedback /bug /btw"
+    )
+)
+"""Commands that the program runs itself: a person asks nothing of the agent with them."""
+_CANCELLED = "Cancelled: parallel tool call"
 _REASON_MARK = "the user said:"
 _MISUSED_MARK = "<tool_use_error>"
 _AUTOMATIC_PREFIXES = (
@@ -105,6 +115,8 @@ def _parse_events(kind: str, record: Record, facts: TranscriptState) -> list[Tra
         return []
     content = message.get("content")
     if kind == "assistant":
+        if message.get("model") == _WRITTEN_BY_PROGRAM:
+            return []
         _count_tokens(message, facts)
         return _parse_assistant(content)
     if record.get("isCompactSummary") is True:
@@ -136,10 +148,15 @@ def _is_sidechain(record: Record) -> bool:
 
 
 def _parse_result(block: Record, facts: TranscriptState) -> list[TranscriptEvent]:
-    """For a call that a person refused, only their words; for a misused tool, only the first line."""
+    """A call that a person refused, with their words; for a misused tool, only the first line."""
     output, failed = extract_response_text(block.get("content")), block.get("is_error") is True
     if failed and output.startswith(_REFUSED_PREFIXES):
-        return _parse_prompt(output.partition(_REASON_MARK)[2], facts)
+        words = output.partition(_REASON_MARK)[2].strip()
+        refused = build_tool_result(block.get("tool_use_id"), words, False)._replace(denied=True)
+        is_refused = output.startswith(_REFUSED_PREFIXES[0])
+        return [*([refused] if is_refused else []), *_parse_prompt(words, facts)]
+    if failed and output.startswith(_CANCELLED):
+        return []
     if failed and output.startswith(_MISUSED_MARK):
         output = (
             output.removeprefix(_MISUSED_MARK)
@@ -164,6 +181,8 @@ def _parse_assistant(content: Any) -> list[TranscriptEvent]:
 def _parse_prompt(words: str, facts: TranscriptState) -> list[TranscriptEvent]:
     words = _INTERRUPTED.sub("", _strip_written_in(words)).strip()
     if command := _COMMAND.search(words[:3000]) if words.startswith("<command-") else None:
+        if command[1].split()[0] in _OWN_COMMANDS:
+            return []
         arguments = _ARGUMENTS.search(words[:6000])
         return [Message("user", f"{command[1]} {arguments[1] if arguments else ''}".strip())]
     if not words or words.startswith(_AUTOMATIC_PREFIXES):

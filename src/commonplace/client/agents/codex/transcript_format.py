@@ -4,11 +4,11 @@ The same words are recorded in both ways; the second record is dropped.
 """
 
 import hashlib
+import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     TranscriptEvent,
@@ -16,8 +16,7 @@ from commonplace.transcripts.event import (
     build_tool_result,
     extract_response_text,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
     decode_inner_json,
@@ -27,6 +26,8 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _split = str.split
@@ -51,10 +52,18 @@ _INJECTED_PREFIXES = (
     "<user_shell_command>",
     "<subagent_notification>",
     "# AGENTS.md",
+    "<recommended_plugins>",
 )
 _CALL_TYPES = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 _RESULT_TYPES = ("function_call_output", "custom_tool_call_output", "tool_search_output")
-_REFUSED_TEXTS = ("exec command rejected by user", "patch rejected by user", "aborted by user")
+_REFUSED_TEXTS = ("exec command rejected by user", "patch rejected by user")
+_REQUEST_HEADING = "## My request for Codex:"
+_ABORTED_TEXT = "aborted by user"
+_REJECTED = "Rejected("
+_SCRIPT_COMMAND = re.compile(
+    r'tools\.exec_command\(\{\s*"?cmd"?\s*:\s*("(?:[^"\\]|\\.)*")(?:,\s*"?workdir"?\s*:\s*("(?:[^"\\]|\\.)*"))?'
+)
+_SCRIPT_PATCH = re.compile(r"\*\*\* Begin Patch.*?\*\*\* End Patch", re.DOTALL)
 _FAILED_PATCH_TEXT = "apply_patch verification failed"
 
 
@@ -112,6 +121,7 @@ def _parse_response_item(item: Record, facts: TranscriptState) -> list[Transcrip
             facts,
         )
     if kind in _CALL_TYPES:
+        facts.remember_key(f"call {text_or_empty(item.get('call_id') or item.get('id'))[:100]}")
         return [_parse_call(item)]
     if kind in _RESULT_TYPES:
         return _parse_result(item)
@@ -129,6 +139,8 @@ def _parse_message(item: Record, facts: TranscriptState) -> list[TranscriptEvent
 
 def _first_occurrence(role: str, words: str, source: str, facts: TranscriptState) -> list[TranscriptEvent]:
     words = words.strip()
+    if role == "user":
+        words = words.rpartition(_REQUEST_HEADING)[2].strip()
     if not words:
         return []
     key = f"{role} {hashlib.blake2b(words.encode(), digest_size=8).hexdigest()}"
@@ -146,15 +158,29 @@ def _parse_call(item: Record) -> TranscriptEvent:
     arguments = decode_inner_json(item.get("arguments"))
     if arguments is None:
         arguments = item.get("action") or item.get("input")
+    if name == "exec" and isinstance(arguments, str):
+        arguments = _parse_script(arguments)
     return build_tool_call(item.get("call_id") or item.get("id"), name, arguments)
+
+
+def _parse_script(script: str) -> Record:
+    """What a script does: its only command, or the patch that it applies; a script of several commands names none."""
+    commands = _SCRIPT_COMMAND.findall(script)
+    if len(commands) == 1:
+        command, folder = (decode_inner_json(f'{{"text": {text or chr(34) * 2}}}') for text in commands[0])
+        return {"command": get_nested(command, "text"), "workdir": get_nested(folder, "text")}
+    patch = _SCRIPT_PATCH.search(script)
+    return {"command": patch[0].replace("\\n", "\n")} if patch else {"description": script[:300]}
 
 
 def _parse_result(item: Record) -> list[TranscriptEvent]:
     """The result of a call; nothing for one that a person refused."""
     output = item.get("output")
     words = extract_response_text(output)
-    if words.startswith(_REFUSED_TEXTS):
+    if words.startswith(_ABORTED_TEXT):
         return []
+    if words.startswith(_REFUSED_TEXTS) or (_REJECTED in words[:300] and "hook" not in words):
+        return [build_tool_result(item.get("call_id"), words, False)._replace(denied=True)]
     unfit = get_nested(output, "success") is False or get_nested(output, "isError") is True
     failed = True if unfit or words.startswith(_FAILED_PATCH_TEXT) else None
     if words.startswith('{"output"'):
@@ -172,6 +198,8 @@ def _parse_event_message(payload: Record, facts: TranscriptState) -> list[Transc
         return _first_occurrence("user", text_or_empty(payload.get("message")), "event", facts)
     if kind == "agent_message":
         return _first_occurrence("assistant", text_or_empty(payload.get("message")), "event", facts)
+    if kind == "exec_command_end":
+        return _parse_command(payload, facts)
     if kind == "item_completed":
         return _parse_completed(payload.get("item"), facts)
     if kind == "token_count":
@@ -212,9 +240,9 @@ def _parse_command(item: Record, facts: TranscriptState) -> list[TranscriptEvent
     result = build_tool_result(identity, output, None if code is None else bool(code))
     if code is not None:
         result = result._replace(exit_code=code)
-    if identity in facts.work_log.pending:
+    if facts.remember_key(f"call {identity}") is not None:
         return [result]
-    return [build_tool_call(identity, "exec_command", {"command": item.get("command")}), result]
+    return [build_tool_call(identity, "exec_command", item), result]
 
 
 def _count_tokens(usage: Any, facts: TranscriptState) -> None:

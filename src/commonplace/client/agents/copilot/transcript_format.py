@@ -8,8 +8,7 @@ import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     TranscriptEvent,
@@ -17,8 +16,7 @@ from commonplace.transcripts.event import (
     build_tool_result,
     extract_response_text,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
     get_nested,
@@ -26,6 +24,8 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _TYPE_PREFIXES = (
@@ -99,10 +99,12 @@ def _parse_prompt(data: Record, agent: str, facts: TranscriptState) -> list[Tran
 
 
 def _parse_result(data: Record, agent: str) -> list[TranscriptEvent]:
-    """The result of a call; nothing for one that a person or a hook denied."""
+    """The result of a call; nothing for one that a hook denied."""
     error = data.get("error")
     if get_nested(error, "code") in _DENIED_CODES:
-        return []
+        words = text_or_empty(get_nested(error, "message"))
+        refused = build_tool_result(_call_id(data, agent), words, False)._replace(denied=True)
+        return [] if "hook" in words else [refused]
     if data.get("success") is not True:
         words = text_or_empty(get_nested(error, "message"))
         return [build_tool_result(_call_id(data, agent), words, True)]

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     ToolResult,
@@ -19,8 +18,7 @@ from commonplace.transcripts.event import (
     build_tool_result,
     extract_response_text,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     decode_inner_json,
     get_nested,
@@ -30,6 +28,8 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TranscriptState
 
 _ROLES = ("user", "assistant")

@@ -1,11 +1,9 @@
 """Parses Gemini CLI chats: one message per line, repeated when it changes; before April 2026 one JSON document."""
 
-import re
 from typing import Any
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     TranscriptEvent,
@@ -14,25 +12,22 @@ from commonplace.transcripts.event import (
     extract_response_text,
     parse_command_report,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
-    decode_record,
     get_nested,
     join_text_blocks,
     list_records,
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _ROLES = {"user": "user", "gemini": "assistant", "info": "", "error": "system", "warning": ""}
-# Possessive, up to the closing quote or the end of the line, so no character is matched twice.
-_STRING_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
 _SESSION_CONTEXT = "<session_context>"
-_MAX_PARTIAL_BYTES = 256_000
-_MESSAGE_DEPTH = 2
+_HEAD_FIELDS = frozenset({"sessionId", "projectHash", "startTime", "lastUpdated", "kind", "summary"})
 
 
 def _is_gemini_record(record: Record) -> bool:
@@ -54,7 +49,10 @@ def _parse_gemini_record(record: Record, facts: TranscriptState) -> ParsedLine |
         _record_facts(record, facts)
         return ParsedLine(parse_time(record.get("startTime")), _parse_messages(record.get("messages"), facts))
     if record.get("type") not in _ROLES:
-        return None
+        if not record.keys() <= _HEAD_FIELDS:
+            return None
+        _record_facts(record, facts)
+        return ParsedLine(None, [])
     identity = text_or_empty(record.get("id"))[:64]
     if record.get("type") == "user" and identity and identity not in facts.prompt_lines:
         facts.record_prompt(identity)
@@ -103,14 +101,16 @@ def _parse_message(message: Record, facts: TranscriptState) -> list[TranscriptEv
 
 
 def _parse_call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
-    """A call is recorded again when it ends; start and end count once each, and a cancelled call has no end."""
+    """A call is recorded again when it ends; start and end count once each."""
     identity, status = text_or_empty(call.get("id"))[:64], text_or_empty(call.get("status"))
     ended = status in ("success", "error", "cancelled")
     before = facts.remember_key(f"c {identity}", "ended" if ended else "begun")
     events: list[TranscriptEvent] = []
     if before is None:
         events.append(build_tool_call(identity, call.get("name"), call.get("args")))
-    if ended and before != "ended" and status != "cancelled":
+    if ended and before != "ended" and status == "cancelled":
+        events.append(build_tool_result(identity, "", False)._replace(denied=True))
+    elif ended and before != "ended":
         output = extract_response_text(call.get("result")) or extract_response_text(call.get("resultDisplay"))
         is_command = bool(get_nested(call, "args", "command"))
         report = parse_command_report(identity, output) if is_command else None
@@ -119,42 +119,6 @@ def _parse_call(call: Record, facts: TranscriptState) -> list[TranscriptEvent]:
     return events
 
 
-def _parse_document_line(line: bytes, facts: TranscriptState) -> ParsedLine | None:
-    """One line of a pretty-printed document; its messages are reassembled one by one."""
-    bare = _STRING_TOKEN.sub(b"", line)
-    depth = facts.depth + bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
-    inside = facts.depth > _MESSAGE_DEPTH or depth > _MESSAGE_DEPTH
-    before, facts.depth = facts.depth, max(0, depth)
-    if inside:
-        return _add_document_part(line, facts)
-    if before == 1 and depth == 1:
-        return _parse_document_field(line, facts)
-    return ParsedLine(None, [])
-
-
-def _add_document_part(line: bytes, facts: TranscriptState) -> ParsedLine | None:
-    facts.partial_size += len(line)
-    if facts.partial_size <= _MAX_PARTIAL_BYTES:
-        facts.partial.append(line)
-    else:
-        facts.partial.clear()
-    if facts.depth > _MESSAGE_DEPTH:
-        return ParsedLine(None, [])
-    message = decode_record(b"\n".join(facts.partial).strip().rstrip(b","))
-    facts.partial, facts.partial_size = [], 0
-    if message is None:
-        return None
-    return ParsedLine(parse_time(message.get("timestamp")), _parse_message(message, facts))
-
-
-def _parse_document_field(line: bytes, facts: TranscriptState) -> ParsedLine | None:
-    field = decode_record(b"{" + line.strip().rstrip(b",") + b"}")
-    if field is None:
-        return None
-    _record_facts(field, facts)
-    return ParsedLine(None, [])
-
-
 FORMAT = TranscriptFormat(
-    AGENTS["gemini"].transcript_tool, _is_gemini_record, _parse_gemini_record, _parse_document_line
+    AGENTS["gemini"].transcript_tool, _is_gemini_record, _parse_gemini_record, _HEAD_FIELDS
 )

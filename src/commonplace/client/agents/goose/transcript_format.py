@@ -6,8 +6,7 @@ The first line is about the session, each other line is a message whose content 
 from typing import Any
 
 from commonplace.client.agents import ARCHIVED_PROGRAMS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     ToolResult,
@@ -16,8 +15,7 @@ from commonplace.transcripts.event import (
     build_tool_result,
     extract_response_text,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
     get_nested,
@@ -25,6 +23,8 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _TOOL = ARCHIVED_PROGRAMS["goose"].transcript_tool

@@ -1,8 +1,7 @@
 """Parses opencode's sessions as `transcripts.py` exports them: one line per session, message and part of a message."""
 
 from commonplace.client.agents import AGENTS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     ToolResult,
@@ -10,16 +9,18 @@ from commonplace.transcripts.event import (
     build_tool_call,
     build_tool_result,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
     get_nested,
+    list_records,
     parse_dollars,
     parse_exit_code,
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _KINDS = ("session", "message", "part")
@@ -32,6 +33,8 @@ def _is_opencode_record(record: Record) -> bool:
 
 
 def _parse_opencode_record(record: Record, facts: TranscriptState) -> ParsedLine | None:
+    if isinstance(info := record.get("info"), dict):
+        return _parse_exported(info, list_records(record.get("parts")), facts)
     kind = record.get("opencode")
     if kind == "session":
         _record_session(record, facts)
@@ -43,6 +46,19 @@ def _parse_opencode_record(record: Record, facts: TranscriptState) -> ParsedLine
     if kind == "part" and isinstance(part := record.get("part"), dict):
         return ParsedLine(parse_time(record.get("at")), _parse_part(record, part, facts))
     return None
+
+
+def _parse_exported(info: Record, parts: list[Record], facts: TranscriptState) -> ParsedLine:
+    """The head or a message of what `opencode export` prints."""
+    at = parse_time(get_nested(info, "time", "created"))
+    if "role" not in info:
+        _record_session(info, facts)
+        return ParsedLine(at, [])
+    role = "summary" if info.get("summary") is True else info["role"]
+    events = _parse_message_facts(info, facts)
+    for part in parts:
+        events += _parse_part({"id": part.get("id"), "role": role}, part, facts)
+    return ParsedLine(at, events)
 
 
 def _record_session(record: Record, facts: TranscriptState) -> None:
@@ -108,4 +124,6 @@ def _parse_result(call_id: str, status: str, state: Record) -> ToolResult:
     return result if code is None else result._replace(exit_code=code)
 
 
-FORMAT = TranscriptFormat(AGENTS["opencode"].transcript_tool, _is_opencode_record, _parse_opencode_record)
+FORMAT = TranscriptFormat(
+    AGENTS["opencode"].transcript_tool, _is_opencode_record, _parse_opencode_record, frozenset({"info"})
+)

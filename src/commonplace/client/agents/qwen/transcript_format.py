@@ -3,8 +3,7 @@
 from typing import Any
 
 from commonplace.client.agents import ARCHIVED_PROGRAMS
-from commonplace.transcripts import state as titles
-from commonplace.transcripts.event import (
+from commonplace.journal.event import (
     Message,
     ParsedLine,
     TranscriptEvent,
@@ -13,8 +12,7 @@ from commonplace.transcripts.event import (
     extract_response_text,
     parse_command_report,
 )
-from commonplace.transcripts.format import TranscriptFormat
-from commonplace.transcripts.json_record import (
+from commonplace.journal.json_record import (
     Record,
     count_or_zero,
     get_nested,
@@ -22,6 +20,8 @@ from commonplace.transcripts.json_record import (
     parse_time,
     text_or_empty,
 )
+from commonplace.transcripts import state as titles
+from commonplace.transcripts.format import TranscriptFormat
 from commonplace.transcripts.state import TokenCounts, TranscriptState
 
 _TYPES = ("user", "assistant", "tool_result", "system")

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from commonplace.transcripts.json_record import Record, get_nested, list_records, text_or_empty
+from commonplace.journal.json_record import Record, get_nested, list_records, text_or_empty
 
 _BUSY_SECONDS = 5.0
 _MAX_VALUE_BYTES = 32 * 1024 * 1024

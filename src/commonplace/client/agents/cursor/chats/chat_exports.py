@@ -15,7 +15,7 @@ from commonplace.client.agents.cursor.chats.chat_database import (
 )
 from commonplace.client.link import remote, session_export
 from commonplace.client.link.session_export import ExportedRecord
-from commonplace.transcripts.json_record import Record, text_or_empty
+from commonplace.journal.json_record import Record, text_or_empty
 
 KIND_FIELD = "cursor"
 CHAT_KIND, MESSAGE_KIND = "chat", "bubble"

@@ -54,6 +54,10 @@ _ERROR_PATTERNS: tuple[re.Pattern[str], ...] = tuple(
 _MAY_BE_ERROR = re.compile(
     r"(?i)\berr!|error|exception|panic|fail|fatal|not found|no such file|denied|interrupt|exit|\*\*\*|:\d+:\d+: "
 )
+_TELLS_FAILURE = re.compile(
+    r"(?i)\b(?:errors?|failed|failure|cannot|can't|could not|couldn't|unable to|not found|no such|unknown|invalid|denied|missing"
+    r"|unexpected|unrecognized|not (?:installed|allowed|supported|exist)|oops|refused|timed out)\b"
+)
 _UNKNOWN_COMMAND = re.compile(r"^([\w.+-]{1,60}): not found$|^command not found: ([\w.+-]{1,60})$")
 # From this pattern on, a line says that something failed, not why.
 _FIRST_SUMMARY_PATTERN = 10
@@ -99,8 +103,10 @@ def find_errors(output: str, *, failed: bool) -> list[ErrorMessage]:
     lines = _split_lines(_ANSI_ESCAPE.sub("", _excerpt_ends(output)))
     matches = list(_iterate_matches(lines))
     if not matches and failed:
+        worded = [line for line in lines if _has_words(line)]
+        telling = next((line for line in worded if _TELLS_FAILURE.search(line[:_MAX_LINE_CHARACTERS])), "")
         matches = [
-            (len(_ERROR_PATTERNS), fingerprint_error(line)) for line in reversed(lines) if _has_words(line)
+            (len(_ERROR_PATTERNS), fingerprint_error(line)) for line in [telling, *worded[-1:]] if line
         ][:1]
     distinct: dict[str, tuple[int, ErrorMessage]] = {}
     for rank, error in matches:
