@@ -3,7 +3,7 @@
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,64 +14,72 @@ import platformdirs
 from commonplace import errors
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
-_INTEGER_SETTINGS = frozenset(
-    {
-        "port",
-        "idle_seconds",
-        "wait",
-        "max_calls",
-        "audit_days",
-        "event_days",
-        "message_days",
-        "session_days",
-        "work_days",
-        "function_days",
-        "notice_days",
-        "context_idle_hours",
-        "agent_memory_entries",
-        "agent_memory_bytes",
-        "rate_per_key",
-        "rate_per_address",
-    }
-)
-_LIST_SETTINGS = frozenset(
-    {
-        "toolsets",
-        "allowed_hosts",
-        "allowed_origins",
-        "librarian",
-        "trusted_proxies",
-        "oauth_audiences",
-        "oauth_roles",
-        "oauth_projects",
-    }
-)
 _TOKEN_ROLES = frozenset({"readonly", "agent", "admin", "owner"})
+
+
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    metavar: str = "",
+    choices: tuple[str, ...] = (),
+    shown: str = "",
+    flag: str = "",
+) -> Any:
+    """A setting that is also a flag of `serve`; `shown` is how its default is printed, if not as it is."""
+    shown = shown or ",".join(default) if isinstance(default, tuple) else shown or str(default)
+    metadata = {"help": f"{help} ({shown or 'none'})", "metavar": metavar, "choices": choices, "flag": flag}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    host: str = "127.0.0.1"
-    port: int = 8080
+    """Each field can be set as COMMONPLACE_<FIELD> in the environment; those with help are flags of `serve` too."""
+
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8080, "port to listen on")
     data: Path = field(
-        default_factory=lambda: Path(platformdirs.user_data_dir("commonplace", appauthor=False))
+        default_factory=lambda: Path(platformdirs.user_data_dir("commonplace", appauthor=False)),
+        metadata={"help": "data folder (the platform's user data folder)", "metavar": "DIR"},
     )
-    store: str = "sqlite"
-    archives: str = "store"
-    archives_raw: str = "mask"
-    transport: str = "http"
-    toolsets: tuple[str, ...] = ()
-    auth: str = "off"
-    insecure: bool = False
-    allowed_hosts: tuple[str, ...] = ()
-    allowed_origins: tuple[str, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()
-    librarian: tuple[str, ...] = ()
-    log_level: str = "info"
-    idle_seconds: int = 0
-    wait: int = 30
-    migrate_data: bool = False
-    max_calls: int = 256
+    store: str = _setting("sqlite", "sqlite, or postgresql://user@host/database", metavar="STORE")
+    archives: str = _setting(
+        "store", "where transcripts go: store, DIR, or s3://bucket/prefix", metavar="PLACE"
+    )
+    archives_raw: str = _setting(
+        "mask",
+        "mask secrets in the stored bytes of transcripts too, or keep the bytes as sent",
+        choices=("mask", "keep"),
+    )
+    transport: str = _setting("http", "how agents connect", choices=("http", "stdio"))
+    toolsets: tuple[str, ...] = _setting((), "offer only these toolsets", metavar="A,B", shown="all")
+    auth: str = _setting(
+        "off",
+        "on: every caller needs a key; local: only programs of the user who runs the server may call, with a token that"
+        " they find themselves; off: every program of this machine may",
+        choices=("on", "local", "off"),
+    )
+    insecure: bool = _setting(False, "allow other machines to connect without a key", shown="no")
+    allowed_hosts: tuple[str, ...] = _setting(
+        (), "further host names that clients may use", metavar="A,B", shown="with keys: this machine's own"
+    )
+    allowed_origins: tuple[str, ...] = _setting((), "web origins that may call the server", metavar="A,B")
+    trusted_proxies: tuple[str, ...] = _setting(
+        (), "proxies whose X-Forwarded-For is believed: addresses or networks", metavar="A,B"
+    )
+    librarian: tuple[str, ...] = _setting(
+        (), "keep the function registry of these projects in step with these folders", metavar="P=DIR,.."
+    )
+    log_level: str = _setting("info", "how much to log", choices=("debug", "info", "warning", "error"))
+    idle_seconds: int = _setting(0, "stop after N seconds without a connection", shown="0: never")
+    wait: int = _setting(30, "wait N seconds for a PostgreSQL that is not up yet")
+    migrate_data: bool = _setting(
+        False,
+        "run migrations that change data; back up first (SQLite copies itself, and needs no --yes)",
+        flag="--yes",
+        shown="no",
+    )
+    max_calls: int = _setting(256, "refuse calls while N are in progress, with 503")
     audit_days: int = 90
     event_days: int = 7
     message_days: int = 30
@@ -82,25 +90,45 @@ class Settings:
     context_idle_hours: int = 168
     agent_memory_entries: int = 10_000
     agent_memory_bytes: int = 100_000_000
-    rate_per_key: int = 500
-    rate_per_address: int = 1000
-    """Requests per second; 0: no limit. Ten seconds' worth may come at once."""
-    oauth_issuer: str = ""
-    oauth_resource: str = ""
-    oauth_audiences: tuple[str, ...] = ()
-    oauth_roles: tuple[str, ...] = (
-        "commonplace:read=readonly",
-        "commonplace:write=agent",
-        "commonplace:admin=admin",
+    rate_per_key: int = _setting(500, "requests per second that one key may send; 0: any")
+    rate_per_address: int = _setting(
+        1000, "requests per second that one address may send, but for loopback; 0: any"
     )
-    oauth_projects: tuple[str, ...] = ()
-    oauth_projects_claim: str = "commonplace_projects"
-    oauth_agent_claim: str = ""
-    webhooks: str = "public"
-    """Where webhooks may send: `public` (https to public addresses), `private` (also this network), `off`."""
-    embeddings: str = "on"
-    secrets: str = "mask"
+    """Ten seconds' worth may come at once."""
+    webhooks: str = _setting(
+        "public",
+        "where webhooks may send: https to public addresses, also http and your own network, or nowhere",
+        choices=("public", "private", "off"),
+    )
+    embeddings: str = _setting(
+        "on",
+        "model for search by meaning: on (English), multilingual (also questions in other languages) or light"
+        " (multilingual alone), both with the extra `languages`, off, a folder with an ONNX model, or URL#name,"
+        " whose key is COMMONPLACE_EMBEDDINGS_KEY",
+        metavar="M",
+    )
+    secrets: str = _setting("mask", "mask secrets in texts, or refuse such texts", choices=("mask", "refuse"))
     embeddings_key: str = field(default="", repr=False)
+    oauth_issuer: str = _setting("", "accept access tokens (JWT) of this issuer beside keys", metavar="URL")
+    oauth_resource: str = _setting(
+        "", "the address of /mcp as clients know it; tokens must be for it", metavar="URL"
+    )
+    oauth_audiences: tuple[str, ...] = _setting(
+        (), "accept these audiences", metavar="A,B", shown="the resource's address"
+    )
+    oauth_roles: tuple[str, ...] = _setting(
+        ("commonplace:read=readonly", "commonplace:write=agent", "commonplace:admin=admin"),
+        "the role that each scope, or group:NAME, gives",
+        metavar="S=R,..",
+        shown="commonplace:read=readonly and so on",
+    )
+    oauth_projects: tuple[str, ...] = _setting(
+        (), "projects of tokens without a claim for them; '*' = all", metavar="P,Q"
+    )
+    oauth_projects_claim: str = _setting("commonplace_projects", "claim that lists the projects", metavar="C")
+    oauth_agent_claim: str = _setting(
+        "", "claim that names the agent, such as email", metavar="C", shown="agents choose"
+    )
 
     @property
     def auth_on(self) -> bool:
@@ -136,29 +164,31 @@ def read_settings(given: Mapping[str, Any], environ: Mapping[str, str] = os.envi
     for each in fields(Settings):
         value = given.get(each.name)
         text = environ.get(f"COMMONPLACE_{each.name.upper()}")
-        if value is not None:
-            chosen[each.name] = _parse_setting(each.name, value)
-        elif text:
-            chosen[each.name] = _parse_setting(each.name, text)
+        if value is not None or text:
+            chosen[each.name] = _parse_setting(each, text if value is None else value)
     if "auth" not in chosen and environ.get("MCP_AUTH_ENABLED"):
         chosen["auth"] = "on" if environ["MCP_AUTH_ENABLED"].lower() in _TRUE else "off"
     if "librarian" not in chosen and environ.get("LIBRARIAN_PROJECT_ROOTS"):
-        chosen["librarian"] = _parse_setting("librarian", environ["LIBRARIAN_PROJECT_ROOTS"])
+        chosen["librarian"] = _split_list(environ["LIBRARIAN_PROJECT_ROOTS"])
     return _validate_settings(Settings(**chosen))
 
 
-def _parse_setting(name: str, value: Any) -> Any:
-    if name in _INTEGER_SETTINGS:
-        return _parse_integer(name, value)
-    if name == "data":
-        return Path(value).expanduser().absolute()
-    if name == "archives":
-        return _parse_archive_location(value)
-    if name in ("insecure", "migrate_data"):
+def _parse_setting(setting: Field[Any], value: Any) -> Any:
+    if setting.type is int:
+        return _parse_integer(setting.name, value)
+    if setting.type is bool:
         return value is True or str(value).lower() in _TRUE
-    if name in _LIST_SETTINGS and isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if setting.type is Path:
+        return Path(value).expanduser().absolute()
+    if setting.name == "archives":
+        return _parse_archive_location(value)
+    if isinstance(setting.default, tuple) and isinstance(value, str):
+        return _split_list(value)
     return value
+
+
+def _split_list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _parse_archive_location(archives: str) -> str:
@@ -182,16 +212,6 @@ def _parse_integer(name: str, value: Any) -> int:
         raise errors.Invalid(f"{name} must be an integer, not '{value}'.") from None
 
 
-_CHOICES = {
-    "transport": ("http", "stdio"),
-    "auth": ("on", "local", "off"),
-    "secrets": ("mask", "refuse"),
-    "webhooks": ("public", "private", "off"),
-    "archives_raw": ("mask", "keep"),
-    "log_level": ("debug", "info", "warning", "error"),
-}
-
-
 def require_model(settings: Settings) -> None:
     """What --embeddings names is looked for before anything starts."""
     choice = settings.embeddings
@@ -211,14 +231,14 @@ def require_model(settings: Settings) -> None:
 
 
 def _validate_settings(settings: Settings) -> Settings:
-    for name, choices in _CHOICES.items():
-        if getattr(settings, name) not in choices:
-            raise errors.Invalid(f"{name} must be one of: {', '.join(choices)}.")
+    for each in fields(settings):
+        value, choices = getattr(settings, each.name), each.metadata.get("choices")
+        if choices and value not in choices:
+            raise errors.Invalid(f"{each.name} must be one of: {', '.join(choices)}.")
+        if each.name.endswith("_days") and value < 1:
+            raise errors.Invalid(f"{each.name} must be at least 1.")
     if settings.max_calls < 1:
         raise errors.Invalid("max_calls must be at least 1.")
-    for name in (name for name in _INTEGER_SETTINGS if name.endswith("_days")):
-        if getattr(settings, name) < 1:
-            raise errors.Invalid(f"{name} must be at least 1.")
     if settings.store != "sqlite" and not settings.store.startswith(("postgresql://", "postgres://")):
         raise errors.Invalid("store must be 'sqlite' or 'postgresql://user@host/database'.")
     _validate_oauth(settings)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import product
-from commonplace.cli.parser import COMMAND_GROUPS
+from commonplace.cli.parser import COMMAND_GROUPS, COMMANDS
 from commonplace.client.agents import AGENTS
 from patience import PATIENCE_SECONDS
 
@@ -29,7 +29,7 @@ def test_help_teaches_the_first_steps():
 
 
 def test_help_groups_every_command_by_its_purpose():
-    listed = [name for names in COMMAND_GROUPS.values() for name in names]
+    listed = [command.name for command in COMMANDS]
     shown = run("--help").stdout
     assert all(f"\n{title}:\n" in shown for title in COMMAND_GROUPS)
     assert [line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]+ {2}", line)] == listed

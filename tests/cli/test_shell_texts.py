@@ -5,13 +5,12 @@ import subprocess
 
 import pytest
 
-from commonplace.cli.command_tree import read_commands
-from commonplace.cli.completion import render_bash, render_fish
+from commonplace.cli.completion import list_nodes, render_bash, render_fish
 from commonplace.cli.manual import render_manual
-from commonplace.cli.parser import COMMAND_GROUPS, build_parser
+from commonplace.cli.parser import COMMANDS
 from patience import PATIENCE_SECONDS
 
-COMMANDS = read_commands(build_parser())
+NODES = list_nodes(COMMANDS)
 
 
 def run(*words: str, stdin: str) -> subprocess.CompletedProcess[str]:
@@ -35,18 +34,16 @@ def run(*words: str, stdin: str) -> subprocess.CompletedProcess[str]:
 def test_bash_offers_commands_flags_and_values(words: list[str], offered: list[str]):
     line = " ".join(f"'{word}'" for word in words)
     script = f"COMP_WORDS=(commonplace {line}); COMP_CWORD={len(words)}; _commonplace; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = run("bash", "--norc", stdin=f"{render_bash(COMMANDS)}\n{script}\n")
+    done = run("bash", "--norc", stdin=f"{render_bash(NODES)}\n{script}\n")
     assert (done.stderr, set(done.stdout.split())) == ("", set(offered))
 
 
 def test_fish_accepts_its_script():
-    assert run("fish", "--no-execute", stdin=render_fish(COMMANDS)).stderr == ""
+    assert run("fish", "--no-execute", stdin=render_fish(NODES)).stderr == ""
 
 
 def test_manual_has_every_command_and_groff_has_no_complaint():
     page = render_manual(COMMANDS)
-    for names in COMMAND_GROUPS.values():
-        for name in names:
-            assert f"\n.SS commonplace {name}\n" in page
+    assert [command for command in COMMANDS if f"\n.SS commonplace {command.name}\n" not in page] == []
     done = run("groff", "-man", "-Tascii", "-ww", "-z", stdin=page)
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,8 +9,8 @@ import msgspec
 from commonplace import errors, suggestions
 from commonplace.catalogue import CATALOGUE
 from commonplace.cli import operation_call
-from commonplace.cli.parser import CALL_DESCRIPTION
-from commonplace.client.commands.command_flags import add_store_flags
+from commonplace.cli.command import SERVER_FLAGS, add_flags
+from commonplace.cli.people_commands import CALL_TEXT
 from commonplace.edges.schema import input_schema
 from commonplace.operation import Tool
 
@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     tools = CATALOGUE.tools
     name = arguments.operation
     if name is None:
-        print(CALL_DESCRIPTION, "\n")
+        print(CALL_TEXT, "\n")
         for tool in tools.values():
             print(f"  {tool.name:32} {tool.description.splitlines()[0][:90]}")
         return 0
@@ -46,7 +46,7 @@ def _operation_flags(tool: Tool) -> argparse.ArgumentParser:
     flags.add_argument(
         "--json", metavar="OBJECT", help="all arguments as one JSON object; - reads standard input"
     )
-    add_store_flags(flags)
+    add_flags(flags, SERVER_FLAGS)
     return flags
 
 

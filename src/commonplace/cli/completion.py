@@ -2,45 +2,53 @@
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from commonplace.cli.command_tree import CommandNode, read_commands
+from commonplace.cli.command import Command, Flag
 
 PROGRAMS = ("commonplace", "commonplace-mcp")
+Node = tuple[tuple[str, ...], Command]
+"""A command or an act, with the words that name it; the empty name is the program itself."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from commonplace.cli.parser import build_parser  # the parser lists this command
+    from commonplace.cli.parser import COMMANDS  # the table lists this command
 
-    commands = read_commands(build_parser())
-    print({"bash": render_bash, "zsh": render_zsh, "fish": render_fish}[arguments.shell](commands))
+    renderers = {"bash": render_bash, "zsh": render_zsh, "fish": render_fish}
+    print(renderers[arguments.shell](list_nodes(COMMANDS)))
     return 0
 
 
-def _list_words(node: CommandNode) -> list[str]:
-    flags = [name for flag in node.flags for name in flag.names if name.startswith("--")]
-    return [*(child.path[-1] for child in node.children), *flags]
+def list_nodes(commands: Sequence[Command]) -> list[Node]:
+    program = Command("", "", acts=tuple(commands))
+    return [(path[1:], command) for path, command in program.walk()]
 
 
-def _list_values(commands: CommandNode) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def _list_words(command: Command) -> list[str]:
+    flags = [name for flag in command.list_flags() for name in flag.names if name.startswith("--")]
+    return [*(act.name for act in command.acts), *flags, "--help"]
+
+
+def _list_values(nodes: Sequence[Node]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """(command, flag, values) for flags with a fixed choice."""
-    for node in commands.walk():
-        for flag in node.flags:
-            for name in flag.names:
-                if flag.values:
-                    yield " ".join(node.path), name, flag.values
+    for path, command in nodes:
+        for flag in command.list_flags():
+            if flag.choices:
+                yield from (
+                    (" ".join(path), name, flag.choices) for name in flag.names if name.startswith("-")
+                )
 
 
-def render_bash(commands: CommandNode) -> str:
+def render_bash(nodes: Sequence[Node]) -> str:
     words = "\n".join(
-        f"    {shlex.quote(' '.join(node.path))}) words={shlex.quote(' '.join(_list_words(node)))} ;;"
-        for node in commands.walk()
+        f"    {shlex.quote(' '.join(path))}) words={shlex.quote(' '.join(_list_words(command)))} ;;"
+        for path, command in nodes
     )
     values = "\n".join(
         f"    {shlex.quote(f'{command} {flag}'.strip())}) words={shlex.quote(' '.join(choices))} ;;"
-        for command, flag, choices in _list_values(commands)
+        for command, flag, choices in _list_values(nodes)
     )
-    known = " ".join(shlex.quote(" ".join(node.path)) for node in commands.walk() if node.path)
+    known = " ".join(shlex.quote(" ".join(path)) for path, _ in nodes if path)
     return f"""# bash completion for commonplace: source <(commonplace completion bash)
 _commonplace() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} path="" words="" word candidate known
@@ -63,34 +71,29 @@ _commonplace() {{
 complete -o default -F _commonplace {" ".join(PROGRAMS)}"""
 
 
-def render_zsh(commands: CommandNode) -> str:
+def render_zsh(nodes: Sequence[Node]) -> str:
     """zsh runs the completion of bash."""
     head = f"#compdef {' '.join(PROGRAMS)}\n# zsh completion for commonplace: source <(commonplace completion zsh)"
-    return f"{head}\nautoload -U +X bashcompinit && bashcompinit\n{render_bash(commands)}"
+    return f"{head}\nautoload -U +X bashcompinit && bashcompinit\n{render_bash(nodes)}"
 
 
-def render_fish(commands: CommandNode) -> str:
+def render_fish(nodes: Sequence[Node]) -> str:
     lines = ["# fish completion for commonplace: commonplace completion fish | source"]
     for program in PROGRAMS:
-        for node in commands.walk():
-            seen = " ".join(f"__fish_seen_subcommand_from {word};" for word in node.path).replace(
-                "; ", "; and "
-            )
-            condition = shlex.quote(seen.rstrip(";")) if seen else "__fish_use_subcommand"
+        for path, command in nodes:
+            seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in path)
+            start = f"complete -c {program} -n {shlex.quote(seen or '__fish_use_subcommand')}"
+            lines += [f"{start} -f -a {act.name} -d {shlex.quote(act.help)}" for act in command.acts]
             lines += [
-                f"complete -c {program} -n {condition} -f -a {child.path[-1]} -d {shlex.quote(child.help)}"
-                for child in node.children
+                f"{start} -l {name[2:]}{_fish_value(flag)} -d {shlex.quote(flag.help)}"
+                for flag in command.list_flags()
+                for name in flag.names
+                if name.startswith("--")
             ]
-            for flag in node.flags:
-                if long := next((name[2:] for name in flag.names if name.startswith("--")), ""):
-                    values = (
-                        f" -xa {shlex.quote(' '.join(flag.values))}"
-                        if flag.values
-                        else " -r"
-                        if flag.metavar
-                        else ""
-                    )
-                    lines.append(
-                        f"complete -c {program} -n {condition} -l {long}{values} -d {shlex.quote(flag.help)}"
-                    )
     return "\n".join(lines)
+
+
+def _fish_value(flag: Flag) -> str:
+    if flag.choices:
+        return f" -xa {shlex.quote(' '.join(flag.choices))}"
+    return " -r" if flag.metavar else ""

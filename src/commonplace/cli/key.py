@@ -11,12 +11,10 @@ def run(arguments: argparse.Namespace) -> int:
     values = vars(arguments)
     fields = ("name", "role", "projects", "machines", "workspaces", "agent", "expires_in_days", "person")
     key_arguments = {name: values[name] for name in fields if values.get(name) is not None}
-    if arguments.action == "readmit":
+    if arguments.act == "readmit":
         return _readmit(arguments)
-    reply = operation_call.call_operation(
-        "memory_admin", {"action": arguments.action} | key_arguments, arguments
-    )
-    _PRINTERS[arguments.action](reply)
+    action, print_reply = _ACTIONS[arguments.act]
+    print_reply(operation_call.call_operation("memory_admin", {"action": action} | key_arguments, arguments))
     return 0
 
 
@@ -59,9 +57,9 @@ def _print_writer_revoked(reply: dict[str, Any]) -> None:
     print(f"{outcome} {reply['workspace_id']}.")
 
 
-_PRINTERS = {
-    "create_key": _print_created,
-    "list_keys": _print_keys,
-    "revoke_key": _print_revoked,
-    "revoke_writer": _print_writer_revoked,
+_ACTIONS = {
+    "create": ("create_key", _print_created),
+    "list": ("list_keys", _print_keys),
+    "revoke": ("revoke_key", _print_revoked),
+    "revoke-writer": ("revoke_writer", _print_writer_revoked),
 }

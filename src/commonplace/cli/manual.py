@@ -1,20 +1,20 @@
 """`commonplace manual`: the manual page, from the texts of --help."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from commonplace import __version__
-from commonplace.cli.command_tree import CommandNode, read_commands
+from commonplace.cli.command import Command
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    from commonplace.cli.parser import build_parser  # the parser lists this command
+    from commonplace.cli.parser import COMMANDS  # the table lists this command
 
-    print(render_manual(read_commands(build_parser())))
+    print(render_manual(COMMANDS))
     return 0
 
 
-def render_manual(commands: CommandNode) -> str:
+def render_manual(commands: Sequence[Command]) -> str:
     """The page in the macros of man(7)."""
     lines = [
         f'.TH COMMONPLACE 1 "" "Commonplace {__version__}" "User Commands"',
@@ -25,24 +25,24 @@ def render_manual(commands: CommandNode) -> str:
         ".I COMMAND",
         "[...]",
         ".SH DESCRIPTION",
-        _escape(commands.help),
+        "One server that remembers for teams of AI coding agents and keeps them out of each other's way.",
         ".SH COMMANDS",
     ]
-    for node in commands.walk():
-        if node.path:
-            lines += _render_command(node)
+    for command in commands:
+        for path, node in command.walk("commonplace"):
+            lines += _render_command(path, node)
     lines += [".SH ENVIRONMENT", *_render_environment()]
     lines += [".SH EXIT STATUS", "0 on success; else the code of the refusal, which is printed with a hint."]
     return "\n".join(lines)
 
 
-def _render_command(node: CommandNode) -> Iterator[str]:
-    yield f".SS {_escape(' '.join(('commonplace', *node.path)))}"
+def _render_command(path: Sequence[str], command: Command) -> Iterator[str]:
+    yield f".SS {_escape(' '.join(path))}"
     yield ".nf"
-    yield from (_escape(line) for line in node.description.splitlines())
+    yield from (_escape(line) for line in (command.text or command.help).splitlines())
     yield ".fi"
-    for flag in node.flags:
-        if "--help" in flag.names:
+    for flag in command.list_flags():
+        if not flag.help:
             continue
         value = f" {flag.metavar}" if flag.metavar else ""
         yield ".TP"

@@ -29,10 +29,6 @@ from commonplace.client.link.remote import RemoteServer
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _run_uninstall(arguments) if arguments.removes else _run_install(arguments)
-
-
-def _run_install(arguments: argparse.Namespace) -> int:
     guarded = guard.require_hooks_folder() if arguments.guard else None
     plan = _plan_install(arguments)
     adds_guard = guarded is not None and not guard.is_installed(guarded)
@@ -157,7 +153,7 @@ def _plan_agent_edits(
     return wanted
 
 
-def _run_uninstall(arguments: argparse.Namespace) -> int:
+def run_uninstall(arguments: argparse.Namespace) -> int:
     installed = install_record.load_record()
     leaving = set(arguments.agent or installed.list_agents())
     last = installed.list_agents() <= leaving

@@ -14,21 +14,11 @@ _INTERRUPTED_EXIT_CODE = 130
 _LOOPBACK_URL = "http://127.0.0.1"
 
 
-def add_stdio_flags(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data", metavar="DIR", help="use the server of this data folder; start it if none runs"
-    )
-    command.add_argument("--url", help="use the server at this address; never start one")
-    command.add_argument(
-        "--key", help="its key (default: COMMONPLACE_KEY, which other users cannot see in the process list)"
-    )
-    command.add_argument("--toolsets", metavar="A,B", help="offer only these toolsets (all)")
-
-
 def main(words: list[str]) -> int:
     """Run without building the parser of the other commands: an agent waits."""
     command = argparse.ArgumentParser("commonplace stdio", add_help=False)
-    add_stdio_flags(command)
+    for name in ("--data", "--url", "--key", "--toolsets"):
+        command.add_argument(name)
     return run(command.parse_args(words[1:]))
 
 

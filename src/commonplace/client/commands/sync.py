@@ -1,7 +1,6 @@
 """`commonplace sync`: upload this machine's transcripts and tracked files."""
 
 import argparse
-import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,14 +27,14 @@ _MAX_PATHS_SHOWN = 20
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _ACTS[arguments.act or "run"](arguments)
+    return _ACTS[arguments.act](arguments)
 
 
 def _run_sync(arguments: argparse.Namespace) -> int:
-    flags = {name: getattr(arguments, name, False) for name in ("dry_run", "raw", "spool")}
+    flags = {name: getattr(arguments, name) for name in ("dry_run", "raw", "spool")}
     if not flags["dry_run"]:
         end_delivery.deliver_ends()
-    report = run_once(SyncOptions(**flags, seconds=getattr(arguments, "seconds", math.inf)))
+    report = run_once(SyncOptions(**flags, seconds=arguments.seconds))
     print(_format_plan(report) if flags["dry_run"] else _format_report(report))
     if report.postponed:
         log = remote.client_home() / "sync.log"

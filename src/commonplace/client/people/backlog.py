@@ -21,7 +21,7 @@ _EVERY_PROJECT = "*"
 
 
 def run(arguments: argparse.Namespace, call: CallOperation) -> int:
-    return _ACTS[arguments.act or "list"](arguments, call)
+    return _ACTS[arguments.act](arguments, call)
 
 
 def _list_items(arguments: argparse.Namespace, call: CallOperation) -> int:

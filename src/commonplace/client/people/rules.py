@@ -20,7 +20,7 @@ _SHARED = "shared"
 
 
 def run(arguments: argparse.Namespace, call: CallOperation) -> int:
-    return _ACTS[arguments.act or "list"](arguments, call)
+    return _ACTS[arguments.act](arguments, call)
 
 
 def _list_rules(arguments: argparse.Namespace, call: CallOperation) -> int:
