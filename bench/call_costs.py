@@ -18,7 +18,7 @@ from bench.__main__ import build_tool_call, call_operation, free_port, running_s
 from bench.http_load import Connection, connect
 from bench.tables import print_table
 
-AIMS = {"memory_get_locks": 3.5, "memory_heartbeat": 4.5}
+AIMS = {"memory_get_locks": 5, "memory_heartbeat": 5}
 STATUS_CHANGE = "memory_heartbeat, new task"
 SESSIONS = 50
 

@@ -196,7 +196,6 @@ def test_no_two_modules_of_the_tests_have_one_name():
 
 # What belongs to one request ends with it; everything else is started by background.py, which keeps it running.
 TASKS_OF_REQUESTS = {
-    "edges/http/request_worker.py": {"create_task"},  # the requests of one connection, one after the other
     "edges/http/response.py": {"create_task"},  # watches whether the client of one request is still there
     "edges/mcp/stdio_transport.py": {"create_task"},  # the requests of one pipe run beside each other
     "librarian/server_watch.py": {"run_coroutine_threadsafe"},  # one call of a thread

@@ -273,7 +273,7 @@ class Calls:
             call, reply, notices = await self.database.write(work)
             await self.search.note_write()
         else:
-            call, reply, notices = await self.database.read(work, operation.short_read_name)
+            call, reply, notices = await self.database.read(work)
         if call.emitted:
             self.bus.publish_committed({event.project for event in call.emitted})
         for write in call.deferred_writes:

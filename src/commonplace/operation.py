@@ -91,11 +91,6 @@ class Operation:
         return SessionQuery(self.session_columns)
 
     @cached_property
-    def short_read_name(self) -> str:
-        """The name under which the store remembers how long a read takes; empty if it is long, since it prepares."""
-        return "" if self.prepare else self.name
-
-    @cached_property
     def description(self) -> str:
         return inspect.cleandoc(self.function.__doc__ or "")
 

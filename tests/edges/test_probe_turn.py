@@ -17,12 +17,10 @@ class RecordingTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 5), "sockname": ("127.0.0.1", 80)})
         self.sent = b""
-        self.writes = 0
         self.answered = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         self.sent += data
-        self.writes += 1
         self.answered.set()
 
     def is_closing(self) -> bool:
@@ -84,18 +82,3 @@ async def test_requests_that_arrive_at_once_are_started_in_turns_and_all_are_ans
     assert max(after - before for before, after in pairwise([0, *answered])) <= MAX_REQUESTS_PER_TURN
     for connection in connections:
         connection.protocol.connection_lost(None)
-
-
-async def test_an_answer_in_json_is_sent_in_one_piece():
-    async def answer_json(_request, response) -> None:
-        await response.send_json(200, {"here": True})
-
-    connection = Connection({"/docs": answer_json})
-    connection.send("GET /docs")
-    await connection.transport.answered.wait()
-    head, _, body = connection.transport.sent.partition(b"\r\n\r\n")
-    assert connection.transport.writes == 1
-    assert body == b'{"here":true}'
-    assert b"\r\ncontent-length: 13" in head
-    assert b"\r\nx-content-type-options: nosniff" in head
-    connection.protocol.connection_lost(None)

@@ -69,11 +69,8 @@ class Database(Protocol):
     lease_clock: "LeaseClock | None"
     """Of a server; without one the store's own clock is the time of leases."""
 
-    async def read(self, work: Work[T], operation: str = "") -> T:
-        """Run a transaction that changes nothing.
-
-        A short read can name its operation: SQLite then runs it on the event loop, and remembers which are long.
-        """
+    async def read(self, work: Work[T]) -> T:
+        """Run a transaction that changes nothing."""
 
     async def write(self, work: Work[T]) -> T:
         """Run a transaction; it is durable when this returns."""

@@ -107,8 +107,7 @@ class Postgres:
         store.lease_clock = lease_clock
         return store
 
-    async def read(self, work: Work[T], operation: str = "") -> T:
-        del operation
+    async def read(self, work: Work[T]) -> T:
         return await self._run(self._readers, work)
 
     async def write(self, work: Work[T]) -> T:

@@ -1,6 +1,6 @@
 """SQLite through apsw: one writer thread with group commit, short reads on the event loop, others in reader threads.
 
-Every commit is on disk before its callers are answered. Which reads may run on the event loop: `loop_reads.py`.
+Every commit is on disk before its callers are answered.
 """
 
 import asyncio
@@ -19,7 +19,6 @@ from commonplace.clock import Clock
 from commonplace.data_folder import DataFolder
 from commonplace.store.database import Kind, Tx, Work
 from commonplace.store.lease_clock import LeaseClock
-from commonplace.store.loop_reads import LoopReader, NeedsThread
 from commonplace.store.sqlite_busy import make_busy_handler
 from commonplace.store.sqlite_errors import sqlite_refusal
 from commonplace.store.sqlite_guard import DatabaseGuard
@@ -105,7 +104,7 @@ class Sqlite:
         self.folder = DataFolder(folder)
         self._clock, self.lease_clock = clock, lease_clock
         self._closed = False
-        self._last_batch_jobs = self._commits = 0
+        self._last_batch_jobs = 0
         self._has_failed_write = False
         self._reads: SimpleQueue[_Job | None] = SimpleQueue()
         self._writes: SimpleQueue[_Job | None] = SimpleQueue()
@@ -113,7 +112,6 @@ class Sqlite:
             writer = self.connect()
             _sync_log(writer)
             readers = [self.connect(read_only=True) for _ in range(_READER_THREADS)]
-            self._loop_reader = self._connect_loop_reader()
         except apsw.Error as broken:
             self.folder.close()
             raise sqlite_refusal(broken, self.folder.database) or broken from broken
@@ -140,20 +138,8 @@ class Sqlite:
             connection.execute("pragma query_only=on")
         return connection
 
-    def _connect_loop_reader(self) -> LoopReader:
-        connection = self.connect(read_only=True)
-        tx = SqliteTx(connection, self._clock, self.lease_clock)
-
-        return LoopReader(connection, lambda work: run_to_end(work, tx), lambda: self._commits)
-
-    async def read(self, work: Work[T], operation: str = "") -> T:
-        if not operation or self._closed or not self._loop_reader.can_read(operation):
-            return await self._submit(self._reads, work)
-        try:
-            result: T = self._loop_reader.read(work, operation)
-        except NeedsThread:
-            return await self._submit(self._reads, work)
-        return result
+    async def read(self, work: Work[T]) -> T:
+        return await self._submit(self._reads, work)
 
     async def write(self, work: Work[T]) -> T:
         if self._guard.damage is not None:
@@ -201,7 +187,6 @@ class Sqlite:
         for _ in range(_READER_THREADS):
             self._reads.put(None)
         await asyncio.gather(*(asyncio.to_thread(thread.join) for thread in self._threads))
-        self._loop_reader.close()
         self.folder.close()
 
     async def _submit(self, queue: "SimpleQueue[_Job | None]", work: Work[T]) -> T:
@@ -241,7 +226,6 @@ class Sqlite:
             self._last_batch_jobs = len(jobs)
             if jobs:
                 outcomes = _in_one_commit(jobs, tx)
-                self._commits += 1
                 damage = self._guard.find_damage()
                 _settle_jobs([(job, None, damage) for job in jobs] if damage else outcomes)
             if ends:

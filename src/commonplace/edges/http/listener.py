@@ -16,14 +16,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from commonplace import errors
-from commonplace.edges.http.known_heads import MAX_WHOLE_BYTES, KnownHead, KnownHeads, split_whole_request
 from commonplace.edges.http.refusals import HeadTooLarge, MalformedRequest
-from commonplace.edges.http.request import REQUEST_HEAD, WHOLE_BODY
-from commonplace.edges.http.request_worker import RequestWorker
-from commonplace.edges.http.response import WHOLE_ANSWERS, encode_refusal
+from commonplace.edges.http.response import encode_refusal
 
 _HEAD_SECONDS = 10.0
 _HEAD_BYTES = 32 * 1024
@@ -71,54 +68,9 @@ class BoundedHeadProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _pending_bytes = 0
     _is_in_head = False
-    _is_in_message = False
     _refusal: errors.Refusal | None = None
-    _idle_since = 0.0
 
     def data_received(self, data: bytes) -> None:
-        """Start a request that is whole and has a known head; all others go through the parser."""
-        is_first = not self._is_in_message and (self.cycle is None or self.cycle.response_complete)
-        whole = split_whole_request(data) if is_first and len(data) <= MAX_WHOLE_BYTES else None
-        if whole is None:
-            self._parse(data)
-        elif (known := self._known_heads.find_head(whole.head)) is not None:
-            self._start_whole_request(known, whole.body)
-        else:
-            self._parse(data)
-            if not self.transport.is_closing() and not self._is_in_message:
-                self._known_heads.remember(whole.head, self.scope)
-
-    def _start_whole_request(self, known: KnownHead, body: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        scope: Any = known.scope.copy()
-        self.scope = scope
-        self.cycle = cycle = RequestResponseCycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=False,
-            keep_alive=True,
-            on_response=self.on_response_complete,
-        )
-        cycle.more_body = False
-        scope["extensions"] = {
-            WHOLE_ANSWERS: partial(_write_whole_answer, cycle),
-            WHOLE_BODY: body,
-            REQUEST_HEAD: known.head,
-        }
-        self._turns.start(self.loop, partial(self._run_in_worker, cycle))
-
-    def _run_in_worker(self, cycle: RequestResponseCycle) -> None:
-        if not self._worker.start(cycle):
-            super()._start_asgi_task(cycle, self.app)
-
-    def _parse(self, data: bytes) -> None:
         for start in range(0, len(data), _HEAD_BYTES):
             if self.transport.is_closing():
                 return
@@ -132,11 +84,7 @@ class BoundedHeadProtocol(HttpToolsProtocol):
                 self.send_400_response("")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """As uvicorn's own, with a bound, and without a second call for each field."""
-        field = name.lower()
-        self.headers.append((field, value))
-        if field == b"expect" and value.lower() == b"100-continue":
-            self.expect_100_continue = True
+        super().on_header(name, value)
         if len(self.headers) > _HEAD_FIELDS:
             self._refusal = HeadTooLarge(hint=f"Send at most {_HEAD_FIELDS} header fields.")
             raise self._refusal  # ends the parser, which calls send_400_response
@@ -147,7 +95,6 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._pending_bytes = 0
-        self._is_in_message = False
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -158,19 +105,15 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
-        self._known_heads = KnownHeads()
-        self._worker = RequestWorker(self.loop, self.app, self.tasks)
         self._turns = _turns_by_loop.setdefault(self.loop, RequestTurns())
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
-        self._worker.close()
         super().connection_lost(exc)
-        super()._unset_keepalive_if_required()
 
     def on_message_begin(self) -> None:
-        self._is_in_head = self._is_in_message = True
+        self._is_in_head = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -189,7 +132,6 @@ class BoundedHeadProtocol(HttpToolsProtocol):
             or cycle.scope["method"] != "GET"
             or self.flow.write_paused
         ):
-            cycle.scope["extensions"] = {WHOLE_ANSWERS: partial(_write_whole_answer, cycle)}
             self._turns.start(self.loop, partial(super()._start_asgi_task, cycle, app))
             return
         answering = cycle.run_asgi(app)
@@ -199,35 +141,6 @@ class BoundedHeadProtocol(HttpToolsProtocol):
             return
         answering.close()
         raise RuntimeError("a probe awaits nothing")
-
-    def _unset_keepalive_if_required(self) -> None:
-        """Leave the timer: it looks how long the connection was idle, instead of being set anew by every request."""
-
-    def on_response_complete(self) -> None:
-        """As uvicorn's own, but for that."""
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-            return
-        self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._end_after(self.timeout_keep_alive)
-
-    def _end_after(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
-
-    def timeout_keep_alive_handler(self) -> None:
-        self.timeout_keep_alive_task = None
-        if self._is_in_message or not self.cycle.response_complete:
-            return  # what ends that request sets the timer again
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-        if left > 0:
-            self._end_after(left)
-        else:
-            super().timeout_keep_alive_handler()
 
     def _start_head_timer(self) -> None:
         self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
@@ -249,44 +162,6 @@ async def _answer_without_chunks(cycle: Any, app: Any, scope: Any, receive: Any,
         await cycle.send(message)
 
     await app(scope, receive, send_as_is)
-
-
-class CommonFields:
-    """The fields of every answer, such as the date, which uvicorn replaces once a second."""
-
-    def __init__(self) -> None:
-        self._fields: list[tuple[bytes, bytes]] | None = None
-        self._encoded = b""
-
-    def encode(self, fields: list[tuple[bytes, bytes]]) -> bytes:
-        if fields is not self._fields:
-            self._fields, self._encoded = fields, b"".join([b"%s: %s\r\n" % field for field in fields])
-        return self._encoded
-
-
-_common_fields = CommonFields()
-
-
-def _write_whole_answer(cycle: Any, status: int, fields: bytes, body: bytes) -> bool:
-    """Send head and body in one piece, as they are; return False if this connection needs more than that.
-
-    uvicorn looks at every field of a head, and most answers have the same ones.
-    """
-    if (
-        cycle.response_started
-        or cycle.disconnected
-        or not cycle.keep_alive
-        or cycle.flow.write_paused
-        or cycle.scope["method"] == "HEAD"
-    ):
-        return False
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    cycle.transport.write(STATUS_LINE[status] + _common_fields.encode(cycle.default_headers) + fields + body)
-    cycle.message_event.set()
-    cycle.on_response()
-    del cycle.scope["extensions"]  # they refer to the cycle: only a collection of garbage would find both
-    return True
 
 
 class HttpListener(uvicorn.Server):

@@ -18,7 +18,6 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.edges.http.first_step import StartedCoroutine
 from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.refusals import MalformedJson, TooSlow, UnsupportedMediaType
 from commonplace.edges.limits import ClientLimits
@@ -32,7 +31,6 @@ _LARGE_BODIES_AT_ONCE: Final = 2
 _SHORT_BODY_BYTES: Final = 64 * 1024
 # Possessive, and the closing quote optional: linear even on a string that never ends.
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_NO_EXTENSIONS: Final[Mapping[str, Any]] = {}
 _INT64: Final = range(-(2**63), 2**63)
 # A number follows one of these, so that the digits of a text are not looked at.
 _LONG_NUMBER: Final = re.compile(rb"[\s:,\[-][0-9]{19}")
@@ -40,31 +38,17 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-REQUEST_HEAD: Final = "commonplace.head"
-"""The extension of ASGI by which the listener gives a head that was read before."""
-WHOLE_BODY: Final = "commonplace.body"
-"""The extension of ASGI by which the listener gives a body that arrived together with its head."""
-
-
 class ClientDisconnected(Exception):
     """The client closed the connection before its request was complete."""
 
 
-class RequestHead:
-    """What the head of a request says; requests of one connection may share it."""
+class Request:
+    """The router sets `caller` before it hands the request to a route that needs a key."""
 
-    __slots__ = (
-        "address",
-        "content_encoding",
-        "headers",
-        "is_allowed",
-        "method",
-        "path",
-        "query",
-        "repeated_headers",
-    )
+    caller: Caller
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, receive: Receive, limits: ClientLimits) -> None:
+        self.receive, self.limits = receive, limits
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: bytes = scope.get("query_string", b"")
@@ -76,40 +60,6 @@ class RequestHead:
         self.headers: Mapping[str, str] = dict(pairs)
         self.repeated_headers = _find_repeated(pairs) if len(pairs) != len(self.headers) else frozenset()
         self.content_encoding: str = self.headers.get("content-encoding", "identity").lower()
-        self.is_allowed = False
-        """Has the router found that host, origin and repeated headers are no reason to refuse it?"""
-
-
-class Request:
-    """The router sets `caller` before it hands the request to a route that needs a key."""
-
-    __slots__ = (
-        "_body_state",
-        "_receive",
-        "_whole_body",
-        "address",
-        "caller",
-        "content_encoding",
-        "head",
-        "headers",
-        "limits",
-        "method",
-        "path",
-        "query",
-        "repeated_headers",
-    )
-
-    caller: Caller
-
-    def __init__(self, scope: Scope, receive: Receive, limits: ClientLimits) -> None:
-        self._receive, self.limits = receive, limits
-        extensions = scope.get("extensions") or _NO_EXTENSIONS
-        self.head: RequestHead = extensions.get(REQUEST_HEAD) or RequestHead(scope)
-        head = self.head
-        self.method, self.path, self.query = head.method, head.path, head.query
-        self.address, self.headers = head.address, head.headers
-        self.repeated_headers, self.content_encoding = head.repeated_headers, head.content_encoding
-        self._whole_body: bytes | None = extensions.get(WHOLE_BODY)
         self._body_state = "unread"
 
     @property
@@ -147,27 +97,10 @@ class Request:
                 hint=f"Send {' or '.join(encodings)}.",
             )
         largest = max_bytes or self.limits.body_bytes
-        if self._whole_body is not None and len(self._whole_body) <= largest:
-            body, self._whole_body, self._body_state = self._whole_body, None, "read"
-            return body
         ordinary = max_bytes or self.limits.ordinary_body_bytes
         with BodyBound(self.headers.get("content-length"), largest, ordinary) as bound:
             self._body_state = "reading"
-            first = StartedCoroutine(self.receive())
-            if not first.has_ended or first.result.get("more_body"):
-                return await self._read_slow_body(bound, first)
-            # Most bodies have arrived together with their head.
-            body = _read_part(first.result)
-            bound.require_within(len(body))
-            self._body_state = "read"
-            return body
-
-    async def receive(self) -> MutableMapping[str, Any]:
-        """The next message of the connection; after the body only a disconnect comes."""
-        if self._whole_body is not None:
-            body, self._whole_body = self._whole_body, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await self._receive()
+            return await self._read_parts(bound)
 
     async def drain_body(self) -> None:
         """Discard what the client still sends, within bounds.
@@ -185,24 +118,21 @@ class Request:
                         return
                     left -= len(message["body"])
 
-    async def _read_slow_body(
-        self, bound: "BodyBound", first: StartedCoroutine[MutableMapping[str, Any]]
-    ) -> bytes:
+    async def _read_parts(self, bound: "BodyBound") -> bytes:
         started = asyncio.get_running_loop().time() + self.limits.body_grace_seconds
         # One block that grows: many parts would leave the heap in pieces that are never given back.
         body = bytearray()
         try:
             async with asyncio.timeout_at(started) as deadline:
-                message = await first
-                while message.get("more_body"):
-                    body += message["body"]
+                while True:
+                    message = await self.receive()
+                    body += _read_part(message)
                     bound.require_within(len(body))
+                    if not message.get("more_body"):
+                        break
                     deadline.reschedule(started + len(body) / self.limits.bytes_per_second)
-                    message = await self._receive()
         except TimeoutError:
             raise TooSlow(hint="Send it again, faster.") from None
-        body += _read_part(message)
-        bound.require_within(len(body))
         self._body_state = "read"
         return bytes(body)
 

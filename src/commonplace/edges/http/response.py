@@ -13,19 +13,14 @@ from typing import Any, Final, Self, TypeVar
 import msgspec
 
 from commonplace import errors
-from commonplace.edges.http.first_step import StartedCoroutine
 from commonplace.edges.http.request import ClientDisconnected, Request
 from commonplace.quoting.marks import mark_reply
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
-WriteWhole = Callable[[int, bytes, bytes], bool]
-"""Sends status, the lines of the fields with the empty one, and the body; False if that must be done in parts."""
 T = TypeVar("T")
 
 JSON_TYPE: Final = b"application/json"
-WHOLE_ANSWERS: Final = "commonplace.whole_answers"
-"""The extension of ASGI by which the listener offers `WriteWhole`."""
 # Most calls are over before it pays to watch whether their client is still there, also on a busy machine.
 _UNWATCHED_SECONDS: Final = 0.25
 _ACCEPTED: Final = 202
@@ -43,9 +38,6 @@ _STREAM_HEADERS: Final[tuple[Header, ...]] = (
     (b"cache-control", b"no-store, no-transform"),
 )
 _CLOSE: Final[tuple[Header, ...]] = ((b"connection", b"close"),)
-_JSON_FIELDS: Final = b"".join(
-    b"%s: %s\r\n" % header for header in ((b"content-type", JSON_TYPE), *_SECURITY_HEADERS)
-)
 # Details of a refusal that HTTP has a header for.
 _DETAIL_HEADERS: Final = {"allow": b"allow", "retry_after": b"retry-after", "content_range": b"content-range"}
 
@@ -75,10 +67,8 @@ class ReaderStalled(Exception):
 class Response:
     """Begins once: either `send…` sends everything, or a stream begins with its first event."""
 
-    __slots__ = ("_request", "_send", "_write_whole", "has_begun", "is_stream")
-
-    def __init__(self, request: Request, send: Send, write_whole: WriteWhole | None = None) -> None:
-        self._request, self._send, self._write_whole = request, send, write_whole
+    def __init__(self, request: Request, send: Send) -> None:
+        self._request, self._send = request, send
         self.has_begun = False
         self.is_stream = False
 
@@ -91,16 +81,9 @@ class Response:
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             await self._request.drain_body()
             await self.end_body()
-        elif not headers and content_type is JSON_TYPE and self._send_json_whole(status, body):
-            self.has_begun = True
         else:
             await self.start_body(status, len(body), content_type, *headers)
             await self._send({"type": "http.response.body", "body": body})
-
-    def _send_json_whole(self, status: int, body: bytes) -> bool:
-        if self._write_whole is None:
-            return False
-        return self._write_whole(status, b"%scontent-length: %d\r\n\r\n" % (_JSON_FIELDS, len(body)), body)
 
     async def send_json(self, status: int, value: Any, *headers: Header) -> None:
         await self.send(status, msgspec.json.encode(value), *headers)
@@ -174,11 +157,8 @@ class Response:
 
     async def run_watched(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the work of this request. If it waits and its client goes away, stop it and raise ClientDisconnected."""
-        started = StartedCoroutine(work)
-        if started.has_ended:
-            return started.result
         with self.watch_client() as watch:
-            result = await started
+            result = await work
         if watch.stopped:
             raise ClientDisconnected
         return result

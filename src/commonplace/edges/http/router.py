@@ -19,8 +19,8 @@ from commonplace.access import Caller
 from commonplace.edges.http.client_address import FORWARDED_HEADER, TrustedProxies
 from commonplace.edges.http.rate_limits import RateLimits
 from commonplace.edges.http.refusals import ForeignHost, ForeignOrigin, InternalError, MethodNotAllowed
-from commonplace.edges.http.request import ClientDisconnected, Receive, Request, RequestHead, Scope
-from commonplace.edges.http.response import WHOLE_ANSWERS, ReaderStalled, Response, Send
+from commonplace.edges.http.request import ClientDisconnected, Receive, Request, Scope
+from commonplace.edges.http.response import ReaderStalled, Response, Send
 from commonplace.edges.limits import ClientLimits
 
 
@@ -84,7 +84,7 @@ class HttpApplication:
         if FORWARDED_HEADER in request.headers:
             forwarded = request.headers[FORWARDED_HEADER]
             request.address = self._trusted_proxies.find_client(request.address, forwarded)
-        response = Response(request, send, scope.get("extensions", {}).get(WHOLE_ANSWERS))
+        response = Response(request, send)
         try:
             await self._answer_request(request, response)
         except errors.Refusal as refusal:
@@ -105,8 +105,7 @@ class HttpApplication:
     async def _answer_request(self, request: Request, response: Response) -> None:
         is_safe = request.method in _SAFE_METHODS
         public = self._find_public(request.path) if is_safe else self._public_posts.get(request.path)
-        if not request.head.is_allowed:
-            self._require_allowed(request.head, may_be_linked=is_safe and public is not None)
+        self._require_allowed(request, may_be_linked=is_safe and public is not None)
         self._rate_limits.require_address(request.address)
         if public is not None and (is_safe or request.method == "POST"):
             await public(request, response)
@@ -117,13 +116,12 @@ class HttpApplication:
         self._rate_limits.require_key(request.caller.key)
         await self._find_route(request)(request, response)
 
-    def _require_allowed(self, head: RequestHead, *, may_be_linked: bool) -> None:
+    def _require_allowed(self, request: Request, *, may_be_linked: bool) -> None:
         require_allowed_origin(
-            head.headers, self._allowed_hosts, self._allowed_origins, may_be_linked=may_be_linked
+            request.headers, self._allowed_hosts, self._allowed_origins, may_be_linked=may_be_linked
         )
-        if head.repeated_headers and (repeated := _SINGLE_HEADERS & head.repeated_headers):
+        if repeated := _SINGLE_HEADERS & request.repeated_headers:
             raise errors.Invalid(f"The header {min(repeated)} is repeated.", hint="Send it once.")
-        head.is_allowed = True
 
     def _find_public(self, path: str) -> Route | None:
         """A page is also found with a slash at its end, as people type it."""
