@@ -1,6 +1,6 @@
 """May this caller do this, in this project? Roles, projects and the caller of a request.
 
-Who a caller is, is decided by `edges/identity.py`; the checks are made by `call.py`.
+Who a caller is, is decided by `edges/identity.py`, what kind of being it is by `identity/principal.py`; the checks are made by `call.py`.
 """
 
 import re
@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from commonplace import errors
+from commonplace.identity.principal import Principal, PrincipalKind
 
 Role = Literal["readonly", "agent", "admin", "owner", "sync"]
 RequiredRole = Role | Literal["any"]
@@ -45,7 +46,7 @@ class Caller:
     key: str = ""
     agent: str | None = None
     agent_type: str = ""
-    operator: bool = False
+    kind: PrincipalKind = "agent"
     machines: frozenset[str] = frozenset()
     workspaces: frozenset[str] = frozenset()
     windows: tuple[str, ...] = ()
@@ -59,10 +60,18 @@ class Caller:
     """What a header or `_meta` names, so that a repeated write is carried out once (`idempotency.py`)."""
     project: str = ""
     """The project that a header names, for calls that have neither a session nor an argument that names one."""
-    is_persons_key: bool = False
-    """Was its key made for a person, who may answer what agents ask of people?"""
-    is_person: bool = False
-    """Whether a person is known to make the call: the operator at a terminal, or somebody signed in to the page."""
+
+    @property
+    def principal(self) -> Principal:
+        return Principal(self.kind, self.key, self.agent or "")
+
+    @property
+    def operator(self) -> bool:
+        return self.kind == "operator"
+
+    @property
+    def is_person(self) -> bool:
+        return self.kind in ("person", "operator")
 
     @property
     def decides_for_others(self) -> bool:
@@ -70,7 +79,7 @@ class Caller:
 
         While keys are off every program of the machine has the role owner, so the role alone says nothing.
         """
-        return self.is_person or (bool(self.key) and self.has_role("admin"))
+        return (self.is_person and self.has_role("agent")) or (bool(self.key) and self.has_role("admin"))
 
     def has_role(self, role: RequiredRole) -> bool:
         return role == "any" or role in _INCLUDES[self.role]
@@ -90,7 +99,7 @@ class Caller:
 
 
 LOCAL = Caller("owner", frozenset({ALL_PROJECTS}))
-OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", operator=True, is_person=True)
+OPERATOR = Caller("owner", frozenset({ALL_PROJECTS}), agent="operator", kind="operator")
 
 
 def name_author(author: str) -> str:

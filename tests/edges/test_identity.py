@@ -114,7 +114,9 @@ async def test_identify_a_key_in_the_address_is_refused(door, open_door):
 async def test_identify_tokens_of_the_environment(door, open_door):
     for each in (door, open_door):
         assert await each.identify(bearer("token of agents")) == Caller("agent", EVERYWHERE, "MCP_TOKEN")
-        assert await each.identify(bearer("token of machines")) == Caller("sync", EVERYWHERE, "SYNC_TOKEN")
+        assert await each.identify(bearer("token of machines")) == Caller(
+            "sync", EVERYWHERE, "SYNC_TOKEN", kind="program"
+        )
 
 
 async def test_identify_without_tokens_in_the_environment_lets_no_empty_one_in(database, clock):

@@ -6,7 +6,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from team import Team
 
-EVE = Caller("owner", frozenset({"*"}), agent="eve", is_person=True)
+EVE = Caller("owner", frozenset({"*"}), agent="eve", kind="person")
 ADMIN = Caller("admin", frozenset({"shop"}), key="key1", agent="adi")
 PROGRAM = Caller("owner", frozenset({"*"}))
 AGENT = Caller("agent", frozenset({"shop"}), key="key2", agent="bob")

@@ -13,7 +13,7 @@ from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 
 EVERYWHERE = frozenset({"*"})
-PAGE = Caller("owner", EVERYWHERE, agent="eve", is_person=True)
+PAGE = Caller("owner", EVERYWHERE, agent="eve", kind="person")
 ASKING_TWO = [
     {"question": "Which db?", "options": [{"label": "lite"}, {"label": "pg", "description": "a server"}]},
     {"question": "Which port?"},
@@ -106,17 +106,16 @@ async def test_answer_is_audited_with_the_person_and_the_request(team):
     [
         (Caller("owner", EVERYWHERE), False),
         (Caller("owner", EVERYWHERE, agent="eve"), False),
-        (Caller("owner", EVERYWHERE, agent="eve", is_person=True), True),
-        (Caller("owner", EVERYWHERE, agent="operator", operator=True), True),
+        (Caller("owner", EVERYWHERE, agent="eve", kind="person"), True),
+        (Caller("owner", EVERYWHERE, agent="operator", kind="operator"), True),
         (Caller("agent", EVERYWHERE, "key_1", "eve"), False),
-        (Caller("agent", EVERYWHERE, "key_1", "eve", is_person=True), False),
-        (Caller("agent", EVERYWHERE, "key_1", "eve", is_persons_key=True), True),
-        (Caller("readonly", EVERYWHERE, "key_1", "eve", is_persons_key=True), False),
-        (Caller("admin", EVERYWHERE, "key_1", "eve"), True),
-        (Caller("admin", EVERYWHERE, "key_1", "eve", windows=("claude:1",)), False),
-        (Caller("admin", EVERYWHERE, "key_1", "eve", session="shop_eve_1"), False),
-        (Caller("admin", EVERYWHERE, "key_1", "ann"), False),
-        (Caller("admin", frozenset({"bank"}), "key_1", "eve"), False),
+        (Caller("agent", EVERYWHERE, "key_1", "eve", kind="person"), True),
+        (Caller("readonly", EVERYWHERE, "key_1", "eve", kind="person"), False),
+        (Caller("admin", EVERYWHERE, "key_1", "eve"), False),
+        (Caller("admin", EVERYWHERE, "key_1", "eve", kind="person"), True),
+        (Caller("admin", EVERYWHERE, "key_1", "eve", kind="person", session="shop_eve_1"), False),
+        (Caller("admin", EVERYWHERE, "key_1", "ann", kind="person"), False),
+        (Caller("admin", frozenset({"bank"}), "key_1", "eve", kind="person"), False),
     ],
 )
 async def test_only_people_answer(team, caller, may):

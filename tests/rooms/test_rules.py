@@ -66,7 +66,7 @@ async def test_key_of_a_read_only_view_sets_no_rule(team: Team):
 
 
 @pytest.mark.parametrize(
-    "caller", [ADMIN, OWNER, access.OPERATOR, access.Caller("owner", frozenset({"*"}), is_person=True)]
+    "caller", [ADMIN, OWNER, access.OPERATOR, access.Caller("owner", frozenset({"*"}), kind="person")]
 )
 async def test_admin_key_and_person_set_a_rule_that_denies(team: Team, caller: access.Caller):
     assert (await set_rule(team.anyone(caller), NO_FORCE))["status"] == "created"

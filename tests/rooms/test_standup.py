@@ -9,7 +9,7 @@ from commonplace.access import Caller
 from commonplace.client.people.standup import parse_since
 from commonplace.rooms.live_state.standup import find_proof
 
-PERSON = Caller("owner", frozenset({"*"}), agent="eve", is_person=True)
+PERSON = Caller("owner", frozenset({"*"}), agent="eve", kind="person")
 
 
 async def test_standup_tells_who_did_what_with_what_proof(team):

@@ -259,7 +259,7 @@ def _build_fixed_callers(
         (operator_token, access.OPERATOR),
         (local_token, access.LOCAL),
         (environ.get("MCP_TOKEN", ""), Caller("agent", everywhere, "MCP_TOKEN")),
-        (environ.get("SYNC_TOKEN", ""), Caller("sync", everywhere, "SYNC_TOKEN")),
+        (environ.get("SYNC_TOKEN", ""), Caller("sync", everywhere, "SYNC_TOKEN", kind="program")),
     )
     return [(store.hash_secret(token), caller) for token, caller in tokens if token]
 

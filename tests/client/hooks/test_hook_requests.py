@@ -10,7 +10,7 @@ from commonplace.access import Caller
 from commonplace.client.companion import waiting_requests
 from patience import PATIENCE_SECONDS
 
-PERSON = Caller("owner", frozenset({"*"}), agent="eve", is_person=True)
+PERSON = Caller("owner", frozenset({"*"}), agent="eve", kind="person")
 QUESTIONS = [
     {
         "question": "Which db?",

@@ -85,7 +85,7 @@ class BrowserCallers:
             return None
         key_id, agent, keyed = found
         caller = keyed or self._find_unkeyed(key_id)
-        return replace(caller, agent=agent, is_person=True) if caller else None
+        return replace(caller, agent=agent) if caller else None
 
     def _find_unkeyed(self, key_id: str) -> Caller | None:
         if key_id == LOCAL_KEY and not self._needs_key:

@@ -8,6 +8,7 @@ import msgspec
 
 from commonplace.access import Caller
 from commonplace.identity import acting
+from commonplace.identity.principal import choose_key_kind
 from commonplace.store.database import Row, Tx
 
 AUDIT_WINDOW_ROWS = 5000
@@ -54,7 +55,7 @@ def _caller_from_key(row: Row) -> Caller:
         row["agent_type"] or "",
         machines=decode_names(row["machines"]),
         workspaces=decode_names(row["workspaces"]),
-        is_persons_key=bool(row["person"]),
+        kind=choose_key_kind(row["role"], row["agent"], is_persons_key=bool(row["person"])),
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller, Role
+from commonplace.identity.principal import choose_key_kind
 from commonplace.rooms.admin import store
 from commonplace.store.database import Row, Tx
 
@@ -28,7 +29,8 @@ class TokenSubject:
     agent: str | None
 
     def to_caller(self) -> Caller:
-        return Caller(self.role, frozenset(self.projects), self.id, self.agent)
+        kind = choose_key_kind(self.role, self.agent, is_persons_key=False)
+        return Caller(self.role, frozenset(self.projects), self.id, self.agent, kind=kind)
 
 
 def is_token_subject(key: str) -> bool:

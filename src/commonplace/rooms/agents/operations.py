@@ -45,12 +45,12 @@ async def heartbeat(
     call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
 ) -> HeartbeatReply:
     """Keep alive (still here), set your status (busy, idle), renew locks and reservations."""
+    session, row = call.own_session, call.session_row
     calls = [window for window in call.caller.windows if kind_of_window(window) == "call"]
-    row = call.session_row
     if not call.writes and (calls or _is_news(row, call.now)):
         raise MustWrite
     if calls:
-        await acting.bind_windows(call.tx, call.caller, calls, call.own_session, call.now)
+        await acting.bind_windows(call.tx, call.caller, calls, session, call.now)
     previous = _UNKNOWN_STATUS if row["status"] is None else row
     task = previous["current_task"] if current_task is None else current_task
     if call.writes:
@@ -71,7 +71,7 @@ async def heartbeat(
         agent_status=reported,
         timestamp=iso(call.now),
         unread=row["unread"],
-        leases_renewed=await locks.renew_leases(call.tx, call.own_session, row, call.store_now),
+        leases_renewed=await locks.renew_leases(call.tx, session, row, call.store_now),
     )
 
 

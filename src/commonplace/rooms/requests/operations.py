@@ -1,7 +1,7 @@
 """Report what waits for a person, wait for the answer, and answer it.
 
 Hooks report and wait (`client/companion/waiting_requests.py`); agents ask with memory_ask_person (`asking.py`); only people
-answer (`people.py`).
+answer.
 """
 
 import secrets
@@ -16,13 +16,16 @@ from commonplace.project import list_visible_project_names
 from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.requests import model, store
 from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
-from commonplace.rooms.requests.people import require_person
 from commonplace.rooms.requests.search import REQUEST_KIND
 from commonplace.rooms.webhooks import store as webhook_store
 from commonplace.store.database import Row
 from commonplace.waiting import WaitForEvents
 
 _STATES = {"all": ("open", "answered", "closed")}
+_PEOPLE_HINT = (
+    "Answer on the page (`commonplace open`), with `commonplace answer` on the server's machine (`--data DIR` names its data"
+    " folder), or with a key of a person (`key create --person`)."
+)
 
 
 @operation(
@@ -183,7 +186,7 @@ async def answer_request(
     row = await store.load_request(call.tx, call.project, request_id)
     if row is None:
         raise _not_found(request_id)
-    require_person(call, row)
+    _require_person(call, row)
     _require_answerable(call, row, shown)
     _require_fitting(row, decision, answers or [])
     await _record_answer(call, row, shown, decision, answers or [], note)
@@ -221,6 +224,15 @@ async def _tell_agent(call: Call, row: Row) -> None:
     told = [session["id"] for session in sessions] or [row["session"]]
     notice = Notice("answer", {"text": model.format_notice(row)}, row["id"])
     await notify_sessions(call.tx, call.project, told, notice, call.now)
+
+
+def _require_person(call: Call, request: Row) -> None:
+    """A call of a session is an agent's, whatever its key."""
+    is_agents = call.session is not None or bool(call.caller.session)
+    if is_agents or not call.caller.is_person or not call.caller.has_role("agent"):
+        raise errors.Forbidden("Only people answer requests of agents.", hint=_PEOPLE_HINT)
+    if call.caller.agent == request["agent"] and not call.caller.operator:
+        raise errors.Forbidden(f"{request['agent']} cannot answer its own request.", hint=_PEOPLE_HINT)
 
 
 def _require_answerable(call: Call, row: Row, shown: str) -> None:
