@@ -31,6 +31,7 @@ FLOORS = (
         "background",
         "admission",
         "window",
+        "identity.principal",
         "rules",
     ),
     ("arguments", "identity", "activity", "notices", "events", "operation", "resource", "project"),
