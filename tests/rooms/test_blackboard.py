@@ -10,7 +10,6 @@ from commonplace.access import Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.rooms.blackboard import context_search
 from commonplace.server import delete_old_rows
 from team import Agent, HandClock, Team, open_store
 
@@ -319,38 +318,6 @@ async def test_get_context_pages_by_offset_and_by_sequence(alice: Agent, board: 
     assert await read_contents(after=7) == ([], 7, False, 7)
 
 
-async def test_get_context_without_a_range_gives_the_newest_and_counts_the_older(alice: Agent, board: str):
-    for n in range(1, 8):
-        await alice.add_message(session_id=board, content=f"m{n}")
-    page = await alice.get_context(session_id=board, limit=3)
-    assert [message["content"] for message in page["messages"]] == ["m5", "m6", "m7"]
-    assert {name: page[name] for name in ("count", "total_count", "has_more", "next_after", "left_out")} == {
-        "count": 3,
-        "total_count": 7,
-        "has_more": True,
-        "next_after": 7,
-        "left_out": {"messages": 4, "hint": "These are the newest; after=0 reads from the beginning."},
-    }
-    assert "missing_numbers" not in page
-    whole = await alice.get_context(session_id=board, limit=7)
-    assert (whole["count"], whole["has_more"], "left_out" in whole) == (7, False, False)
-
-
-async def test_get_context_says_why_numbers_are_missing(alice: Agent, bob: Agent, board: str):
-    await alice.add_message(session_id=board, content="first")
-    assert "missing_numbers" not in await bob.get_context(session_id=board)
-    await alice.add_private_note(session_id=board, content="secret")
-    await alice.add_message(session_id=board, content="third")
-    page = await bob.get_context(session_id=board)
-    assert "posts for other readers" in page["missing_numbers"]
-    assert "missing_numbers" in await bob.get_context(session_id=board, after=1)
-    assert "missing_numbers" not in await bob.get_context(session_id=board, after=2)
-    assert "missing_numbers" not in await bob.get_context(session_id=board, sender="alice")
-    assert "missing_numbers" not in await alice.get_context(session_id=board, include_private=True)
-    own = await alice.get_context(session_id=board)
-    assert "include_private=true" in own["missing_numbers"]
-
-
 async def test_get_context_filters_by_sender_and_time(team: Team, alice: Agent, bob: Agent, board: str):
     await alice.add_message(session_id=board, content="early")
     team.clock.advance(minutes=1)
@@ -375,11 +342,29 @@ async def test_get_context_filters_by_sender_and_time(team: Team, alice: Agent, 
         await alice.get_context(session_id=board, since="yesterday")
 
 
+async def test_get_context_without_a_range_gives_the_newest_and_counts_the_older(alice: Agent, board: str):
+    for n in range(1, 8):
+        await alice.add_message(session_id=board, content=f"m{n}")
+    page = await alice.get_context(session_id=board, limit=3)
+    assert [message["content"] for message in page["messages"]] == ["m5", "m6", "m7"]
+    assert {name: page[name] for name in ("count", "total_count", "has_more", "next_after", "left_out")} == {
+        "count": 3,
+        "total_count": 7,
+        "has_more": True,
+        "next_after": 7,
+        "left_out": {"messages": 4, "hint": "These are the newest; after=0 reads from the beginning."},
+    }
+    whole = await alice.get_context(session_id=board, limit=7)
+    assert (whole["count"], whole["has_more"], "left_out" in whole) == (7, False, False)
+
+
 async def test_get_context_within_tokens_keeps_what_matters_and_says_what_it_left_out(
     alice: Agent, bob: Agent, board: str
 ):
-    await alice.add_message(session_id=board, content="Decision: we use Redis for the cart.")
-    asked = await alice.add_message(session_id=board, content="Who migrates the old carts?")
+    await alice.add_message(session_id=board, content="Redis for the cart", metadata={"kind": "decision"})
+    asked = await alice.add_message(
+        session_id=board, content="Who migrates the old carts?", metadata={"type": "question"}
+    )
     answered = await alice.add_message(session_id=board, content="Is the staging cluster up?")
     for _ in range(3):
         await bob.add_message(session_id=board, content="It is.", parent_message_id=answered["message_id"])
@@ -406,7 +391,7 @@ async def test_get_context_within_tokens_gives_all_that_fits(alice: Agent, board
 
 async def test_get_context_within_tokens_counts_decisions_that_did_not_fit(alice: Agent, board: str):
     for _ in range(4):
-        await alice.add_message(session_id=board, content="x" * 300, metadata={"decisions": ["yes"]})
+        await alice.add_message(session_id=board, content="x" * 300, metadata={"kind": "decision"})
     await alice.add_message(session_id=board, content="y" * 300 + "?")
     page = await alice.get_context(session_id=board, max_tokens=140)
     assert [message["sequence"] for message in page["messages"]] == [5]
@@ -496,18 +481,6 @@ async def _insert_messages(tx, session: str, messages: int) -> None:
 async def test_search_context_refuses_what_it_cannot_search(alice: Agent, board: str, invalid: dict):
     with pytest.raises(errors.Invalid):
         await alice.search_context(**{"session_id": board, "query": "cart"} | invalid)
-
-
-def test_index_cache_stays_within_its_bound():
-    cache = context_search.AudienceIndexCache(max_entries=2000)
-    for n in range(50):
-        index = cache.get_index(f"session_{n}", "")
-        rows = [{"sequence": 1, "sender": "a", "content": "one two three", "metadata": "{}"}]
-        index.add_rows(rows, 1)
-        cache.evict_oldest()
-    assert len(cache) == 9
-    assert cache.get_index("session_49", "").indexed_through == 1
-    assert cache.get_index("session_0", "").indexed_through == 0
 
 
 async def test_messages_are_announced_to_their_audience_alone(team: Team, board: str):

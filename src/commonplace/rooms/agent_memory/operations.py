@@ -14,8 +14,7 @@ from commonplace.project import ensure_project
 from commonplace.rooms.agent_memory import model, store
 from commonplace.rooms.agent_memory.store import MemoryOwner
 from commonplace.rooms.blackboard.model import BlackboardId, encode_metadata
-from commonplace.rooms.blackboard.reader import AgentId, identify_reader
-from commonplace.rooms.blackboard.session import load_visible_session
+from commonplace.rooms.blackboard.reader import AgentId, identify_reader, load_visible_session
 from commonplace.store.database import Row
 
 

@@ -2,28 +2,21 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.blackboard.events import MESSAGE_ADDED, SESSION_CLOSED, SESSION_CREATED
-from commonplace.rooms.blackboard.finders import FINDERS
-from commonplace.rooms.blackboard.messages import (
+from commonplace.rooms.blackboard import contributes
+from commonplace.rooms.blackboard.operations import (
     add_message,
     add_private_note,
+    close_session,
+    create_session,
     get_context,
     get_message,
     get_messages,
-    search_context,
-)
-from commonplace.rooms.blackboard.operations import (
-    close_session,
-    create_session,
     get_session,
     get_session_audit,
     list_sessions,
+    search_context,
 )
-from commonplace.rooms.blackboard.readers import OLD_READERS
-from commonplace.rooms.blackboard.renames import rename_author
-from commonplace.rooms.blackboard.resources import PAGES, SESSION
-from commonplace.rooms.blackboard.retention import IDLE_SESSIONS
-from commonplace.rooms.blackboard.search import SEARCH_SOURCE
+from commonplace.rooms.blackboard.store import rename_author
 
 ROOM = Room(
     name="blackboard",
@@ -42,11 +35,11 @@ ROOM = Room(
         search_context,
         get_session_audit,
     ),
-    retention=(IDLE_SESSIONS, OLD_READERS),
-    resources=(PAGES, SESSION),
-    finders=FINDERS,
-    search_sources=(SEARCH_SOURCE,),
-    events=(SESSION_CREATED, SESSION_CLOSED, MESSAGE_ADDED),
+    retention=(contributes.IDLE_SESSIONS, contributes.OLD_READERS),
+    resources=(contributes.PAGES, contributes.SESSION),
+    finders={"session_": contributes.find_public_message, "msg_": contributes.find_message},
+    search_sources=(contributes.SEARCH_SOURCE,),
+    events=(contributes.SESSION_CREATED, contributes.SESSION_CLOSED, contributes.MESSAGE_ADDED),
     agent_columns=declare_agent_columns(
         room=(
             "context_message.sender",

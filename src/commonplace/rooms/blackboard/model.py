@@ -1,6 +1,5 @@
 """Blackboard sessions and messages: arguments, replies, and pure functions. The SQL is in `store.py`."""
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -11,7 +10,6 @@ from commonplace import errors
 from commonplace.clock import HOUR, iso, iso_exact
 from commonplace.config import Settings
 from commonplace.operation import Reply
-from commonplace.rooms.blackboard.reader import visibility_of_audience
 from commonplace.store.database import Row
 from commonplace.store.ids import MIN_PREFIX_CHARACTERS
 
@@ -19,10 +17,11 @@ MAX_METADATA_CHARACTERS = 10_000
 MAX_INTEGER = 2**62
 
 _MESSAGE_ID_CHARACTERS = len("msg_") + 12
-_DECISION_START = re.compile(r"\W*(decision|decided)\b", re.IGNORECASE)
-_QUESTION_START = re.compile(r"\W*(open )?question\b", re.IGNORECASE)
 
 
+Visibility = Literal["public", "private", "agent_only", "admin_only"]
+ALL_VISIBILITIES: tuple[Visibility, ...] = ("public", "private", "agent_only", "admin_only")
+PUBLIC_AUDIENCE, ADMIN_AUDIENCE = "", "admin"
 BlackboardId = Annotated[str, Field(min_length=1, max_length=64)]
 BlackboardMessageId = Annotated[str, Field(min_length=1, max_length=64)]
 Purpose = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -42,6 +41,14 @@ ClosedStatus = Literal["completed", "archived"]
 BlackboardMessageType = Literal[
     "user_message", "system_message", "agent_response", "tool_result", "error", "status_update"
 ]
+
+
+def visibility_of_audience(audience: str) -> Visibility:
+    if audience == PUBLIC_AUDIENCE:
+        return "public"
+    if audience == ADMIN_AUDIENCE:
+        return "admin_only"
+    return "private" if audience.startswith("agent:") else "agent_only"
 
 
 class CreatedBlackboard(Reply):
@@ -144,7 +151,6 @@ class AddedMessage(Reply):
     message_id: str
     sequence: int
     timestamp: str
-    visible_to: str = ""
     unread: list[UnreadPost] = []
     """The first posts of others that the author had not read."""
     read_with: str = ""
@@ -170,8 +176,6 @@ class MessagePage(Reply):
     next_after: int
     messages: list[BlackboardMessage]
     left_out: OmittedMessages | None = None
-    missing_numbers: str = ""
-    """Why the sequence has gaps for this reader."""
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row], total: int, *, has_more: bool, after: int) -> "MessagePage":
@@ -184,12 +188,16 @@ class MessagePage(Reply):
         )
 
 
-def explain_gaps(sequences: Sequence[int], after: int, *, include_private: bool) -> str:
-    """Say why numbers are missing among those that follow `after`; an empty text if none is."""
-    if not sequences or sequences[-1] - after == len(sequences):
-        return ""
-    own = "" if include_private else ", or private notes of yours (include_private=true shows them)"
-    return f"Missing sequence numbers are posts for other readers{own}."
+class BlackboardStatistics(Reply):
+    message_count: int
+    by_visibility: dict[str, int] = {}
+    hidden_count: int | None = None
+
+
+class BlackboardView(Reply):
+    session: BlackboardSession
+    statistics: BlackboardStatistics
+    messages: list[BlackboardMessage]
 
 
 class MessageMatch(Reply):
@@ -247,19 +255,10 @@ def idle_cutoff(now: int, settings: Settings) -> int:
     return now - settings.context_idle_hours * HOUR if settings.context_idle_hours > 0 else -1
 
 
-def classify_message(content: str, metadata: dict[str, Any] | None) -> str:
-    """Return "decision", "question" or "", from the metadata or else from the text."""
-    set_flags = {str(name).lower() for name, value in (metadata or {}).items() if value}
-    kinds = {str((metadata or {}).get(name, "")).lower() for name in ("type", "kind")}
-    if set_flags & {"decision", "decisions"} or "decision" in kinds or _DECISION_START.match(content):
-        return "decision"
-    is_question = set_flags & {"question", "open_question", "open_questions"} or kinds & {
-        "question",
-        "open_question",
-    }
-    return (
-        "question" if is_question or _QUESTION_START.match(content) or content.rstrip().endswith("?") else ""
-    )
+def classify_message(metadata: dict[str, Any] | None) -> str:
+    """ "decision", "question" or "": what `type` or `kind` in the metadata say that the message is."""
+    kinds = [str((metadata or {}).get(name, "")).lower() for name in ("type", "kind")]
+    return next((kind for kind in kinds if kind in ("decision", "question")), "")
 
 
 def build_audit_trail(

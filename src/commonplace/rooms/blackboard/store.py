@@ -6,13 +6,16 @@ Every query that returns the text of messages filters by audience (`_IS_VISIBLE`
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.rooms.blackboard.model import MAX_INTEGER
+from commonplace.access import SHARED
+from commonplace.agent_names import AgentRename
+from commonplace.rooms.blackboard.model import MAX_INTEGER, message_id_range
 from commonplace.store.database import Row, Tx
 
 _SELECT_SESSIONS = (
     "select project, id, purpose, metadata, status, summary, created_by, created_at, updated_at, closed_by,"
     " closed_at, last_sequence from context_session"
 )
+_SELECT_SESSIONS_AND_TOTAL = _SELECT_SESSIONS.replace(" from ", ", count(*) over () as total from ")
 _SELECT_MESSAGES = (
     "select id, sequence, audience, sender, content, metadata, message_type, parent, at from context_message"
 )
@@ -103,22 +106,17 @@ async def insert_session(
 
 
 async def list_session_rows(
-    tx: Tx, projects: list[str], active_only: bool, idle_since: int, limit: int, offset: int
-) -> tuple[int, Sequence[Row]]:
+    tx: Tx, projects: Sequence[str], active_only: bool, idle_since: int, limit: int, offset: int
+) -> tuple[int, list[Row]]:
     """Return the number of sessions and one page of them, most recently written first."""
-    where = "where project = any($1) and ($2 = 0 or (status = 'active' and updated_at > $3))"
-    total = await tx.one(
-        f"select count(*) as n from context_session {where}", projects, int(active_only), idle_since
+    statement = (
+        f"{_SELECT_SESSIONS_AND_TOTAL} where project = $1 and ($2 = 0 or (status = 'active' and updated_at > $3))"
+        " order by updated_at desc, id limit $4"
     )
-    page = await tx.all(
-        f"{_SELECT_SESSIONS} {where} order by updated_at desc, id limit $4 offset $5",
-        projects,
-        int(active_only),
-        idle_since,
-        limit,
-        offset,
-    )
-    return (total["n"] if total else 0), page
+    values = (int(active_only), idle_since, offset + limit)
+    pages = await tx.together(*((statement, name, *values) for name in projects)) if projects else []
+    rows = sorted((row for page in pages for row in page), key=lambda row: (-row["updated_at"], row["id"]))
+    return sum(page[0]["total"] for page in pages if page), rows[offset : offset + limit]
 
 
 async def close_session_row(
@@ -174,19 +172,18 @@ async def count_idle_sessions(tx: Tx, project: str, idle_since: int) -> int:
 
 
 async def count_messages_by_sender(
-    tx: Tx, projects: list[str], sessions: list[str], audiences: list[str]
+    tx: Tx, sessions: Sequence[Row], audiences: list[str]
 ) -> dict[str, dict[str, int]]:
     """Count the visible messages of each sender, by session."""
-    rows = await tx.all(
-        "select session, sender, CAST(sum(n) as bigint) as n from context_tally"
-        " where project = any($1) and session = any($2) and audience = any($3) group by session, sender",
-        projects,
-        sessions,
-        audiences,
-    )
-    counts: dict[str, dict[str, int]] = {session: {} for session in sessions}
-    for row in rows:
-        counts[row["session"]][row["sender"]] = row["n"]
+    counts: dict[str, dict[str, int]] = {session["id"]: {} for session in sessions}
+    for project in sorted({session["project"] for session in sessions}):
+        rows = await tx.all(
+            "select session, sender, CAST(sum(n) as bigint) as n from context_tally"
+            " where project = $1 and session = any($2) and audience = any($3) group by session, sender",
+            *(project, list(counts), audiences),
+        )
+        for row in rows:
+            counts[row["session"]][row["sender"]] = row["n"]
     return counts
 
 
@@ -330,17 +327,6 @@ async def list_selection_candidates(tx: Tx, view: MessageView) -> list[Row]:
     return list(row_by_sequence.values())
 
 
-async def list_searchable_texts(tx: Tx, view: MessageView, limit: int) -> Sequence[Row]:
-    """List the texts to index for search, in order."""
-    return await tx.all(
-        f"select sequence, sender, content, metadata from context_message where {_IS_VISIBLE} and sequence > $4"
-        " order by sequence limit $5",
-        *view.visible_parameters,
-        view.after,
-        limit,
-    )
-
-
 async def list_message_acts(tx: Tx, project: str, session: str, after: int, limit: int) -> Sequence[Row]:
     """List who added which message, for the audit trail; without contents."""
     return await tx.all(
@@ -364,9 +350,72 @@ async def list_public_texts(
     """Load public messages for the global search; messages with an audience are left out."""
     return await tx.all(
         "select m.session, m.id, s.purpose, m.content, m.message_type, m.sender, m.at from context_message m"
-        " join context_session s on s.project = m.project and s.id = m.session"
+        " join context_session s on s.project = $1 and s.id = m.session"
         " where m.project = $1 and m.session = any($2) and m.id = any($3) and m.audience = ''",
         project,
         sessions,
         messages,
+    )
+
+
+async def find_messages_by_id(
+    tx: Tx, project: str, id_prefix: str, audiences: Sequence[str]
+) -> Sequence[Row]:
+    """The messages for these audiences whose id begins so; two are enough to know that it is not unique."""
+    first, last = message_id_range(id_prefix)
+    rows = await tx.all(
+        "select message.session, message.id, message.sequence, message.audience, message.sender,"
+        " message.message_type, message.content, message.at, blackboard.purpose from context_message as message"
+        " join context_session as blackboard on blackboard.project = $1"
+        "  and blackboard.id = message.session"
+        " where message.project = $1 and message.id >= $2 and message.id <= $3 and message.audience = any($4)"
+        " order by message.id limit 2",
+        project,
+        first,
+        last,
+        list(audiences),
+    )
+    return [row for row in rows if row["id"].startswith(id_prefix)]
+
+
+async def rename_author(tx: Tx, rename: AgentRename) -> None:
+    """Messages and private notes of an agent that gets another name, on boards of its project and the shared ones."""
+    if not rename.moves_private:
+        return
+    for project in sorted({rename.project, SHARED}):
+        boards = await _lock_boards_of_sender(tx, project, rename.old)
+        if boards:
+            await _rename_messages(tx, project, boards, rename)
+            await _recount_messages(tx, project, boards)
+
+
+async def _lock_boards_of_sender(tx: Tx, project: str, sender: str) -> list[str]:
+    """Row-lock the blackboards that it wrote to until commit, so that no message is added meanwhile."""
+    rows = await tx.all(
+        "update context_session set last_sequence = last_sequence where project = $1 and id in"
+        " (select session from context_tally where project = $1 and sender = $2) returning id",
+        project,
+        sender,
+    )
+    return [row["id"] for row in rows]
+
+
+async def _rename_messages(tx: Tx, project: str, boards: list[str], rename: AgentRename) -> None:
+    await tx.run(
+        "update context_message set owner = $4, sender = $5, audience = case"
+        " when audience = 'agent:' || $3 then 'agent:' || $4"
+        " when audience = 'type:/' || $3 then 'type:/' || $4 else audience end"
+        " where project = $1 and session = any($2) and owner = $3",
+        *(project, boards, rename.old_owner, rename.new_owner, rename.new),
+    )
+
+
+async def _recount_messages(tx: Tx, project: str, boards: list[str]) -> None:
+    await tx.run("delete from context_tally where project = $1 and session = any($2)", project, boards)
+    await tx.run(
+        "insert into context_tally (project, session, audience, sender, n)"
+        " select project, session, audience, sender, count(*) from context_message"
+        " where project = $1 and session = any($2) group by project, session, audience, sender",
+        project,
+        boards,
     )

@@ -7,14 +7,10 @@ there are.
 
 from collections.abc import Sequence
 
-import msgspec
-
-from commonplace import errors
 from commonplace.call import Call
-from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.liveness import list_live_sessions
 from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, merge_notices, notify_sessions
-from commonplace.retention import delete_from_table
 from commonplace.rooms.blackboard.model import UnreadPost
 from commonplace.rooms.blackboard.store import BlackboardDraft
 from commonplace.shortening import ELLIPSIS, shorten_line, shorten_text
@@ -24,13 +20,6 @@ _MAX_FOLLOWERS = 200
 _MAX_UNREAD = 3
 _MAX_EXCERPT_CHARACTERS = 200
 _MAX_SUMMARY_CHARACTERS = 200
-
-OLD_READERS = delete_from_table(
-    "context_reader",
-    kind="blackboard_readers",
-    key=("blackboard", "session_project", "session"),
-    setting="session_days",
-)
 
 
 async def follow_blackboard(
@@ -103,22 +92,6 @@ async def _follow_by_post(call: Call, draft: BlackboardDraft, sequence: int) -> 
     return unread
 
 
-async def require_all_read(call: Call, draft: BlackboardDraft, after: int) -> None:
-    """Refuse a post whose author has read up to `after`, if others posted for everyone since."""
-    rows = await call.tx.all(
-        "select sequence, sender, substr(content, 1, $5) as excerpt from context_message"
-        " where project = $1 and session = $2 and audience = '' and sender <> $3 and sequence > $4"
-        " order by sequence limit $6",
-        *(draft.project, draft.session, draft.sender, after, _MAX_EXCERPT_CHARACTERS + 1, _MAX_UNREAD),
-    )
-    if rows:
-        raise errors.Conflict(
-            f"Others posted on {draft.session} after {after}; your message is not posted.",
-            hint=f'Read get_context(session_id="{draft.session}", after={after}), then post with its next_after.',
-            unread=[msgspec.to_builtins(post) for post in _shorten_posts(rows)],
-        )
-
-
 def _shorten_posts(rows: Sequence[Row]) -> list[UnreadPost]:
     return [
         UnreadPost(row["sequence"], row["sender"], shorten_text(row["excerpt"], _MAX_EXCERPT_CHARACTERS))
@@ -146,27 +119,15 @@ async def _list_live_followers(call: Call, project: str, blackboard: str) -> dic
         *(project, blackboard, _MAX_FOLLOWERS),
     )
     own = call.session.id if call.session else ""
-    live: dict[str, dict[str, int]] = {}
-    for of_project in sorted({row["session_project"] for row in rows}):
-        read = {
-            row["session"]: row["sequence"]
-            for row in rows
-            if row["session_project"] == of_project and row["session"] != own
+    read = {row["session"]: row["sequence"] for row in rows}
+    return {
+        project: {
+            each["id"]: read[each["id"]]
+            for each in await list_live_sessions(call.tx, project, call.now, but=own)
+            if each["id"] in read
         }
-        live[of_project] = {each: read[each] for each in await _keep_live(call, of_project, list(read))}
-    return live
-
-
-async def _keep_live(call: Call, project: str, sessions: Sequence[str]) -> list[str]:
-    if not sessions:
-        return []
-    rows: Sequence[Row] = await call.tx.all(
-        "select id from session where project = $1 and id = any($2) and ended_at is null and active_at > $3",
-        project,
-        list(sessions),
-        call.now - SESSION_LIVE_MICROSECONDS,
-    )
-    return [row["id"] for row in rows]
+        for project in sorted({row["session_project"] for row in rows})
+    }
 
 
 async def _upsert_follower(
