@@ -1,8 +1,5 @@
 """News of blackboards and decisions: one line, once, with the id to open, for those whom it concerns."""
 
-import pytest
-
-from commonplace import errors
 from commonplace.masking.session_ids import hash_session_id
 
 
