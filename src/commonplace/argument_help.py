@@ -303,7 +303,6 @@ ARGUMENT_HELP = {
     "memory_heartbeat.status": "Your status; unchanged if left out.",
     "memory_search_global.memory_types": "Only these kinds or types.",
     "memory_claim_message.message_id": "A message that was sent to several agents.",
-    "add_message.after": "The last post that you have read (`next_after`): refused with the newer posts if others posted since.",
     "add_message.sender": "Your agent name, where the server has no keys and you have no session.",
     "create_session.purpose": "What the blackboard is for.",
     "create_session.project": "The project whose agents may see it; left out, yours.",
