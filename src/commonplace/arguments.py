@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from commonplace import errors, masking
-from commonplace.access import MAX_SPELLING_CHARACTERS
+from commonplace.access import ALL_PROJECTS, MAX_SPELLING_CHARACTERS
 from commonplace.argument_help import describe_argument
 
 _MAX_JSON_DEPTH = 64
@@ -52,6 +52,16 @@ TimeArgument = Annotated[
 
 
 ProjectSpelling = Annotated[str, pydantic.Field(max_length=MAX_SPELLING_CHARACTERS)]
+
+
+class AllProjects:
+    """Every project that the caller may see; callers write `*`."""
+
+
+ProjectOrAll = Annotated[
+    ProjectSpelling,
+    pydantic.AfterValidator(lambda project: AllProjects() if project == ALL_PROJECTS else project),
+]
 """A project name before it is normalized (`access.normalize_project_name`)."""
 
 VersionNumber = Annotated[int, pydantic.Field(ge=1, le=MAX_INTEGER)]

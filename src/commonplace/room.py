@@ -13,11 +13,12 @@ from commonplace.agent_names import AgentColumn, OnRename
 from commonplace.boot import BootSection
 from commonplace.call import Call, Calls
 from commonplace.events import EventType
-from commonplace.file_claim import ListFileChanges, ListFileClaims
+from commonplace.file_changes import ListFileChanges
 from commonplace.operation import Operation, Tool
 from commonplace.resource import Resource
 from commonplace.retention import RetentionRule
 from commonplace.search.source import SearchSource
+from commonplace.store.nouns import NounTable
 from commonplace.store.row_hashes import HashedTable
 
 Chore = Callable[[Calls], Awaitable[None]]
@@ -50,11 +51,12 @@ class Room:
     """By the prefix of the ids that each one finds."""
     search_sources: tuple[SearchSource, ...] = ()
     on_activity: tuple[ActivityStep, ...] = ()
-    file_claims: tuple[ListFileClaims, ...] = ()
     file_changes: tuple[ListFileChanges, ...] = ()
     agent_columns: tuple[AgentColumn, ...] = ()
     """Every column of the room's tables that holds the name of an agent."""
     on_rename: tuple[OnRename, ...] = ()
+    nouns: tuple[NounTable[Any], ...] = ()
+    """Tables whose columns are declared once (`store/nouns.py`)."""
     hashed_tables: tuple[HashedTable, ...] = ()
     """Tables whose rows have a hash, so that damage is found (`row_checks.py`)."""
 
@@ -100,10 +102,6 @@ class Catalogue:
         return tuple(section for room in self.rooms for section in room.boot_sections)
 
     @cached_property
-    def file_claims(self) -> tuple[ListFileClaims, ...]:
-        return tuple(claims for room in self.rooms for claims in room.file_claims)
-
-    @cached_property
     def file_changes(self) -> tuple[ListFileChanges, ...]:
         return tuple(changes for room in self.rooms for changes in room.file_changes)
 
@@ -118,6 +116,10 @@ class Catalogue:
     @cached_property
     def on_rename(self) -> tuple[OnRename, ...]:
         return tuple(callback for room in self.rooms for callback in room.on_rename)
+
+    @cached_property
+    def nouns(self) -> tuple[NounTable[Any], ...]:
+        return tuple(noun for room in self.rooms for noun in room.nouns)
 
     @cached_property
     def hashed_tables(self) -> tuple[HashedTable, ...]:

@@ -12,7 +12,7 @@ async def test_the_assignee_and_who_filed_it_are_told_what_changed_in_an_item(te
     changed = await iris.update_backlog_item(
         item_id=item, priority="high", description="With VAT. Also test 2 nights."
     )
-    change = 'description + "Also test 2 nights.", priority medium -> high'
+    change = 'priority medium -> high, description + "Also test 2 nights."'
     assert changed["notified"] == ["finn", "nora"]
     assert (await finn.heartbeat())["_notice"] == [f"iris changed {item} (Invoice), which is yours: {change}"]
     assert (await nora.heartbeat())["_notice"] == [

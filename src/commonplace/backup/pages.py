@@ -11,6 +11,7 @@ import msgspec
 
 from commonplace import zstd
 from commonplace.clock import iso
+from commonplace.rooms.backlog.model import BACKLOG
 from commonplace.store.snapshot import Snapshot
 from commonplace.transcripts.archive.frame_storage import FrameStorage
 
@@ -71,7 +72,7 @@ async def _list_pages(reader: _TableReader) -> AsyncIterator[tuple[str, str]]:
     async for page in _list_knowledge_files(reader):
         yield page
     async for row in reader.rows("backlog"):
-        yield _format_backlog_item(row)
+        yield format_backlog_item(row)
 
 
 def _format_document(row: _Row) -> tuple[str, str]:
@@ -93,11 +94,10 @@ def _format_spec(row: _Row) -> tuple[str, str]:
     return name, _format_page(row["name"], fields, row["content"] + schema)
 
 
-def _format_backlog_item(row: _Row) -> tuple[str, str]:
-    fields = {name: row[name] for name in ("id", "status", "priority", "assigned_to", "tags", "milestone")}
-    fields["created_at"] = iso(row["created_at"])
+def format_backlog_item(row: _Row) -> tuple[str, str]:
+    fields = BACKLOG.describe(row)
     name = f"{_clean(row['project'])}/backlog/{_clean(row['title'])}-{_clean(row['id'])}.md"
-    return name, _format_page(row["title"], fields, row["description"])
+    return name, _format_page(fields.pop("title"), fields, fields.pop("description", ""))
 
 
 async def _list_knowledge_files(reader: _TableReader) -> AsyncIterator[tuple[str, str]]:

@@ -16,7 +16,28 @@ from commonplace.client.people.person import (
 )
 from commonplace.client.people.terminal import TableRow
 
-_TITLES = ("ID", "PRIORITY", "STATUS", "OWNER", "AGE", "TITLE")
+_TITLES = ("ID", "PRIORITY", "STATUS", "OWNER", "AGE")
+_SHOWN_OR_LONG = frozenset(
+    [
+        "id",
+        "priority",
+        "status",
+        "assigned_to",
+        "age",
+        "title",
+        "project",
+        "description",
+        "updated",
+        "created_by",
+        "claimed_until",
+        "was_claimed_by",
+        "was_claimed_until",
+        "deferred_reason",
+        "resolution",
+        "completed_by",
+        "completed_at",
+    ]
+)
 _EVERY_PROJECT = "*"
 
 
@@ -41,7 +62,11 @@ def _list_items(arguments: argparse.Namespace, call: CallOperation) -> int:
     if arguments.json:
         terminal.print_json(reply)
         return 0
-    terminal.print_table(_TITLES, [_build_row(item, with_project=not project) for item in reply["items"]])
+    more = list_more_fields(reply["items"])
+    titles = (*_TITLES, *(name.upper() for name in more), "TITLE")
+    terminal.print_table(
+        titles, [_build_row(item, more, with_project=not project) for item in reply["items"]]
+    )
     if not reply["items"]:
         where = f" in {project}" if project else ""
         terminal.print_note(f"No items{where}. Add one: commonplace backlog add TITLE")
@@ -50,11 +75,17 @@ def _list_items(arguments: argparse.Namespace, call: CallOperation) -> int:
     return 0
 
 
-def _build_row(item: dict[str, Any], *, with_project: bool) -> TableRow:
+def list_more_fields(items: list[dict[str, Any]]) -> list[str]:
+    """The short fields that some of these items have, beside those that every table shows."""
+    fields = {name: None for item in items for name, value in item.items() if isinstance(value, str)}
+    return [name for name in fields if name not in _SHOWN_OR_LONG]
+
+
+def _build_row(item: dict[str, Any], more: list[str], *, with_project: bool) -> TableRow:
     title = f"{item['project']}: {item['title']}" if with_project else item["title"]
     status = "blocked" if item.get("blocked_by") and item["status"] == "open" else item["status"]
-    cells = (item["id"], item["priority"], status, item.get("assigned_to") or "-", item["age"], title)
-    return TableRow(cells)
+    cells = (item["id"], item["priority"], status, item.get("assigned_to") or "-", item["age"])
+    return TableRow((*cells, *(str(item.get(name) or "-") for name in more), title))
 
 
 def _add_item(arguments: argparse.Namespace, call: CallOperation) -> int:

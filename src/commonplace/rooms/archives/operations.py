@@ -11,7 +11,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS
-from commonplace.arguments import TimeArgument
+from commonplace.arguments import ProjectOrAll, TimeArgument
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.identity.session import shorten_session
@@ -21,7 +21,6 @@ from commonplace.project import list_all_project_names
 from commonplace.rooms.archives import model, session_search, store, upload
 from commonplace.rooms.archives.contributes import SESSION_ARCHIVED
 from commonplace.rooms.archives.upload import PreparedUpload, add_transcript_notes, prepare_upload
-from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import (
     Limit,

@@ -2,10 +2,17 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.backlog.boot import BACKLOG_SECTION, FILED_SECTION
-from commonplace.rooms.backlog.claims import RENEW_CLAIMS, list_file_claims
-from commonplace.rooms.backlog.events import BACKLOG_CHANGED
-from commonplace.rooms.backlog.finders import FINDERS
+from commonplace.rooms.backlog.claims import RENEW_CLAIMS
+from commonplace.rooms.backlog.contributes import (
+    BACKLOG_CHANGED,
+    BACKLOG_RESOURCE,
+    BACKLOG_SECTION,
+    FILED_SECTION,
+    FINDERS,
+    ORPHANED_CLAIMS,
+    SEARCH_SOURCE,
+)
+from commonplace.rooms.backlog.model import BACKLOG
 from commonplace.rooms.backlog.operations import (
     add_backlog_item,
     batch_backlog,
@@ -13,9 +20,6 @@ from commonplace.rooms.backlog.operations import (
     list_backlog,
     update_backlog_item,
 )
-from commonplace.rooms.backlog.resources import BACKLOG
-from commonplace.rooms.backlog.retention import ORPHANED_CLAIMS
-from commonplace.rooms.backlog.search import SEARCH_SOURCE
 from commonplace.rooms.backlog.store import reassign_open_items
 
 ROOM = Room(
@@ -25,11 +29,11 @@ ROOM = Room(
     operations=(add_backlog_item, list_backlog, update_backlog_item, complete_backlog_item, batch_backlog),
     boot_sections=(BACKLOG_SECTION, FILED_SECTION),
     retention=(ORPHANED_CLAIMS,),
-    resources=(BACKLOG,),
+    resources=(BACKLOG_RESOURCE,),
+    nouns=(BACKLOG,),
     finders=FINDERS,
     search_sources=(SEARCH_SOURCE,),
     on_activity=(RENEW_CLAIMS,),
-    file_claims=(list_file_claims,),
     events=(BACKLOG_CHANGED,),
     agent_columns=declare_agent_columns(
         room=("backlog.assigned_to",),

@@ -5,19 +5,18 @@ of its item. `edits.py` makes the claim itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
+
+import msgspec
 
 from commonplace import errors
 from commonplace.activity import ActivityStep
 from commonplace.call import Call
-from commonplace.file_claim import FileClaim
 from commonplace.identity.session import AgentSession
 from commonplace.notices import notify_sessions
 from commonplace.rooms.backlog import model, notices, store
-from commonplace.rooms.backlog.events import BACKLOG_CHANGED
+from commonplace.rooms.backlog.contributes import emit_backlog_changed
 from commonplace.rooms.backlog.model import ReleasedClaim
-from commonplace.rooms.backlog.named_files import find_path_of_name, is_bare_name
-from commonplace.rooms.backlog.search import BACKLOG_KIND, build_entry
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
@@ -34,27 +33,7 @@ from commonplace.shortening import shorten_text
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx
 
-_MAX_FILE_CLAIMS = 50
 _MAX_LOCKED_FILES = 10
-_MAX_KNOWN_PATHS = 1000
-
-
-def emit_backlog_changed(call: Call, project: str, item: str) -> None:
-    """Announce a change; the search index follows it."""
-    call.reindex(BACKLOG_KIND, item, project=project)
-    call.emit(BACKLOG_CHANGED, project=project, id=item)
-
-
-def emit_item_edited(call: Call, row: Row) -> None:
-    """The same for an item whose row is known as it is now."""
-    call.reindex_as(build_entry(row))
-    call.emit(BACKLOG_CHANGED, project=row["project"], id=row["id"])
-
-
-def emit_item_added(call: Call, row: Row) -> None:
-    """The same for a new item."""
-    call.index_new(build_entry(row))
-    call.emit(BACKLOG_CHANGED, project=row["project"], id=row["id"])
 
 
 def session_digest(call: Call) -> str:
@@ -168,7 +147,7 @@ async def _block_or_unblock_work(call: Call, before: Row, after: Row) -> None:
             project=row["project"],
             title=row["title"],
             status=status,
-            files=model.decode_texts(files),
+            files=msgspec.json.decode(files),
         )
 
 
@@ -181,7 +160,7 @@ async def _start_work(call: Call, session: AgentSession, item: str, title: str) 
     """Open the work of a claim; work on the same thing that the session has reported before goes on as it is."""
     reported = await item_store.find_work_of_item(call.tx, session, item)
     if reported is None:
-        reported = choose_work_of_claim(await work.list_work_of_session(call.tx, session), item, title)
+        reported = choose_work_of_claim(await work.list_work_of_session(call.tx, session), item)
     if reported is None:
         work_id = await item_store.start_work_of_item(call.tx, session, title, item, call.now)
     else:
@@ -214,28 +193,6 @@ async def list_open_work(call: Call) -> list[str]:
     return [row["title"] for row in rows if row["status"] in OPEN_STATUSES and not row["item"]]
 
 
-async def list_file_claims(call: Call) -> list[FileClaim]:
-    """List the files that items name which other sessions have claimed."""
-    rows = await store.list_claims_with_files(
-        call.tx, call.project, session_digest(call), call.now, _MAX_FILE_CLAIMS
-    )
-    claims = [
-        FileClaim(file, row["assigned_to"], row["id"], row["title"])
-        for row in rows
-        for file in model.decode_texts(row["files"])
-    ]
-    if not any(is_bare_name(claim.file) for claim in claims):
-        return claims
-    known_paths = await store.list_known_paths(call.tx, call.project, _MAX_KNOWN_PATHS)
-    return [_place_claim(claim, known_paths) if is_bare_name(claim.file) else claim for claim in claims]
-
-
-def _place_claim(claim: FileClaim, known_paths: Sequence[str]) -> FileClaim:
-    """Tell which file a name without a directory means."""
-    path = find_path_of_name(claim.file, known_paths)
-    return replace(claim, file=path) if path else replace(claim, is_unplaced=True)
-
-
 async def _renew_claims(
     tx: Tx, session: AgentSession, claims: Sequence[Row], now: int, store_now: int
 ) -> bool:
@@ -246,3 +203,57 @@ async def _renew_claims(
 
 
 RENEW_CLAIMS = ActivityStep(store.CLAIMS_OF_SESSION, _renew_claims)
+
+
+async def unblock_items(call: Call, items: Sequence[Row]) -> list[Row]:
+    """Let items with the status `blocked` whose last dependency is closed go on; return all of these that can go on.
+
+    An item stays blocked if its `deferred_reason` names none of its dependencies, or if the work on it was reported to
+    wait for something else.
+    """
+    return [
+        item
+        for item in items
+        if item["status"] != "blocked" or await _unblock_item(call, item["project"], item["id"])
+    ]
+
+
+async def _unblock_item(call: Call, project: str, item: str) -> bool:
+    row = await store.load_item(call.tx, project, item)
+    needs = await store.list_closed_dependencies(call.tx, project, item)
+    work_rows = await item_store.list_blocked_work_of_item(call.tx, project, item)
+    if row is None or not _waits_for_nothing_else(row, needs, work_rows):
+        return False
+    values = {**row, **_unblock_values(call, row, work_rows)}
+    updated = await store.update_item(call.tx, row, values, call.now)
+    if updated is None:
+        raise errors.Conflict(f"{item} was changed meanwhile.", hint="Retry the same call.")
+    await store.insert_changes(call.tx, updated, model.diff_fields(row, values), call.agent, call.now)
+    if updated["claim_session"]:
+        await store.insert_claim(call.tx, project, updated["claim_session"], project, item)
+    emit_backlog_changed(call, project, item)
+    await update_work_of_item(call, row, updated)
+    return True
+
+
+def _waits_for_nothing_else(row: Row, needs: Sequence[Row], work_rows: Sequence[Row]) -> bool:
+    reason = row["deferred_reason"]
+    names = {name for need in needs for name in (need["id"], need["completed_by"])}
+    awaited = {name.strip() for each in work_rows for name in each["blocked_by"].split(",")} - {""}
+    has_signal = any(each["waiting_for"] for each in work_rows)
+    is_known = not reason or any(need["id"] in reason for need in needs)
+    return is_known and not has_signal and not awaited - names
+
+
+def _unblock_values(call: Call, row: Row, work_rows: Sequence[Row]) -> dict[str, Any]:
+    """In progress with a claim of the live session that works on it, else open."""
+    session = next((each["session"] for each in work_rows if each["agent"] == row["assigned_to"]), "")
+    if not session:
+        return {"status": "open", "deferred_reason": ""}
+    return {
+        "status": "in_progress",
+        "deferred_reason": "",
+        "claim_project": row["project"],
+        "claim_session": session,
+        "claimed_until": call.now + model.CLAIM_LIFETIME,
+    }

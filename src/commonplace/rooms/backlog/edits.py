@@ -3,30 +3,25 @@
 The operations call these; what a change computes is in `model.py`, the SQL in `store.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.notices import notify_agents
-from commonplace.project import ensure_project, list_all_project_names
+from commonplace.project import ensure_project, list_visible_project_names
 from commonplace.rooms.backlog import claims, model, notices, store
-from commonplace.rooms.backlog.claims import emit_backlog_changed
-from commonplace.rooms.backlog.dependency_cycle import find_dependency_cycle
+from commonplace.rooms.backlog.claims import unblock_items
+from commonplace.rooms.backlog.contributes import BACKLOG_CHANGED, build_entry, emit_backlog_changed
 from commonplace.rooms.backlog.model import BacklogItem, ItemEffects
-from commonplace.rooms.backlog.named_files import extract_named_files
-from commonplace.rooms.backlog.unblocking import unblock_items
 from commonplace.rooms.work.waits import end_waits
 from commonplace.store import ids
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row
+from commonplace.store.nouns import encode_texts
 
 FieldChanges = Mapping[str, tuple[str, str]]
 """The old and the new value of each field that changed."""
 _FIELDS_OF_STATUS = frozenset({"status", "assigned_to", "deferred_reason"})
-
-
-async def list_visible_projects(call: Call) -> list[str]:
-    return [name for name in await list_all_project_names(call.tx) if call.caller.sees_project(name)]
 
 
 async def lock_backlog(call: Call, project: str) -> int:
@@ -38,7 +33,7 @@ async def load_locked_item(call: Call, id_prefix: str, expected_version: int | N
     """Lock the backlog and load the item, from this project or else another that the caller may see."""
     match = await ids.find_ids_by_prefix(call.tx, "backlog", [claims.home_project(call)], id_prefix)
     match = match or await ids.find_ids_by_prefix(
-        call.tx, "backlog", await list_visible_projects(call), id_prefix
+        call.tx, "backlog", await list_visible_project_names(call.tx, call.caller), id_prefix
     )
     row = None
     if match:
@@ -78,10 +73,7 @@ async def edit_item(
         row, edits, model.ItemEditor(call.agent, claims.home_project(call), session, call.now)
     )
     if session and values["claim_session"] == session:
-        files = extract_named_files(values["title"], values["description"])
-        await store.insert_claim(
-            call.tx, claims.home_project(call), session, row["project"], row["id"], files
-        )
+        await store.insert_claim(call.tx, claims.home_project(call), session, row["project"], row["id"])
     changes = model.diff_fields(row, values)
     if dependencies is not None:
         changes |= await _update_dependencies(call, row, dependencies)
@@ -92,7 +84,8 @@ async def edit_item(
     if updated is None:
         raise errors.Conflict(f"{row['id']} was changed meanwhile.", hint="Retry the same call.")
     await store.insert_changes(call.tx, updated, changes, call.agent, call.now)
-    claims.emit_item_edited(call, updated)
+    call.reindex_as(build_entry(updated))
+    call.emit(BACKLOG_CHANGED, project=updated["project"], id=updated["id"])
     await claims.update_work_of_item(call, row, updated)
     return updated, changes
 
@@ -112,9 +105,7 @@ async def notify_assignees(call: Call, previous: str, row: Row) -> ItemEffects:
 
 
 async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) -> dict[str, tuple[str, str]]:
-    current = [
-        need["needs"] for need in await store.list_dependencies(call.tx, [row["project"]], [row["id"]])
-    ]
+    current = [need["needs"] for need in await store.list_dependencies(call.tx, row["project"], [row["id"]])]
     if sorted(current) == sorted(dependencies):
         return {}
     others = [
@@ -122,7 +113,7 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
         for edge in await store.list_dependency_edges(call.tx, row["project"], dependencies)
         if edge[0] != row["id"]
     ]
-    cycle = find_dependency_cycle(
+    cycle = _find_dependency_cycle(
         [*others, *((row["id"], dependency) for dependency in dependencies)], row["id"]
     )
     if cycle:
@@ -132,7 +123,7 @@ async def _update_dependencies(call: Call, row: Row, dependencies: list[str]) ->
             cycle=cycle,
         )
     await store.replace_dependencies(call.tx, row["project"], row["id"], dependencies)
-    return {"depends_on": (model.encode_texts(current), model.encode_texts(dependencies))}
+    return {"depends_on": (encode_texts(current), encode_texts(dependencies))}
 
 
 async def announce_edit(call: Call, before: Row, after: Row, changes: FieldChanges) -> ItemEffects:
@@ -171,7 +162,7 @@ async def announce_closing(call: Call, before: Row, after: Row) -> ItemEffects:
     if before["closed"] or not after["closed"]:
         return ItemEffects()
     dependents = await store.list_dependents(call.tx, after["project"], after["id"])
-    released = [item for item in dependents if not item["blocked"]]
+    released = [item for item in dependents if not item["waits"]]
     unblocked = await unblock_items(call, released)
     closed = notices.describe_closing(call.agent, after)
     needed = await store.list_closed_dependencies(call.tx, after["project"], after["id"])
@@ -202,8 +193,7 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
     await ensure_project(call.tx, target, call.now)
     moved = await store.move_item_rows(call.tx, row, target, await lock_backlog(call, target), call.now)
     if row["claim_session"]:
-        files = extract_named_files(row["title"], row["description"])
-        await store.insert_claim(call.tx, row["claim_project"], row["claim_session"], target, item, files)
+        await store.insert_claim(call.tx, row["claim_project"], row["claim_session"], target, item)
     await store.insert_changes(call.tx, moved, {"project": (project, target)}, call.agent, call.now)
     emit_backlog_changed(call, project, item)
     emit_backlog_changed(call, target, item)
@@ -212,5 +202,22 @@ async def move_item(call: Call, row: Row, target: str) -> Row:
 
 async def render_item(call: Call, row: Row) -> BacklogItem:
     return BacklogItem.from_row(
-        row, await store.list_dependencies(call.tx, [row["project"]], [row["id"]]), call.now
+        row, await store.list_dependencies(call.tx, row["project"], [row["id"]]), call.now
     )
+
+
+def _find_dependency_cycle(edges: Iterable[tuple[str, str]], start: str) -> list[str]:
+    """Return a path along the edges from `start` back to itself, or an empty list."""
+    needs_by_item: dict[str, list[str]] = {}
+    for item, needs in edges:
+        needs_by_item.setdefault(item, []).append(needs)
+    paths, seen = [[start]], set[str]()
+    while paths:
+        path = paths.pop()
+        for needs in needs_by_item.get(path[-1], []):
+            if needs == start:
+                return [*path, start]
+            if needs not in seen:
+                seen.add(needs)
+                paths.append([*path, needs])
+    return []

@@ -1,24 +1,24 @@
-"""Backlog items: arguments, replies, and the pure functions that compute an edit. The SQL is in `store.py`."""
+"""Backlog items: their fields, arguments and replies, and the pure functions that compute an edit. The SQL is in `store.py`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from commonplace import errors
-from commonplace.access import ALL_PROJECTS
-from commonplace.arguments import ProjectSpelling
-from commonplace.clock import HOUR, format_age, iso
+from commonplace.clock import HOUR, format_age
 from commonplace.operation import Reply
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
+from commonplace.store.nouns import COMPUTED, EDITABLE, NounTable, stored_time
 
 BacklogStatus = Literal[
     "open", "in_progress", "deferred", "blocked", "retest", "needs_info", "done", "wont_do", "duplicate"
 ]
 BacklogPriority = Literal["critical", "high", "medium", "low"]
+BacklogAction = Literal["create", "update", "complete"]
 DEFAULT_PRIORITY: BacklogPriority = "medium"
 STATUSES_TO_TELL = ("in_progress", "deferred", "blocked", "retest", "needs_info")
 
@@ -26,28 +26,17 @@ _WAITING_STATUSES = frozenset({"blocked", "deferred"})
 """`deferred_reason` says why; it is over when somebody goes on with the item."""
 CLOSED_STATUSES = frozenset({"done", "wont_do", "duplicate"})
 PRIORITY_RANKS = {priority: rank for rank, priority in enumerate(get_args(BacklogPriority))}
-EDITABLE_FIELDS = (
-    "title",
-    "description",
-    "priority",
-    "status",
-    "assigned_to",
-    "milestone",
-    "deferred_reason",
-    "resolution",
-)
 _ECHOED_FIELDS = frozenset({"title", "description", "tags", "milestone", "deferred_reason"})
 CLAIM_LIFETIME = 4 * HOUR
 """How long a claim holds after the last call of its session; the longest lease on files holds as long."""
 _SNIPPET_CHARACTERS = 160
-MAX_TEXT_CHARACTERS = 20_000
+_MAX_TEXT_CHARACTERS = 20_000
 _NO_REASON = (
     "Others see it as blocked without a reason: deferred_reason says why, depends_on what it waits for."
 )
-_SAME_TASK = "If one of `similar` is the same task, set this one to status='duplicate'."
 
 ItemTitle = Annotated[str, Field(min_length=1, max_length=300)]
-ItemText = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)]
+ItemText = Annotated[str, Field(max_length=_MAX_TEXT_CHARACTERS)]
 DeferredReason = Annotated[str, Field(max_length=500)]
 Milestone = Annotated[str, Field(max_length=100)]
 Assignee = Annotated[str, Field(max_length=64, pattern=r"^(\w[\w.@:+-]*)?$")]
@@ -58,87 +47,80 @@ BacklogLimit = Annotated[int, Field(ge=1, le=100)]
 BacklogOffset = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class AllProjects:
-    """Every project that the caller may see; callers write `*`."""
-
-
-ProjectOrAll = Annotated[
-    ProjectSpelling, AfterValidator(lambda project: AllProjects() if project == ALL_PROJECTS else project)
-]
-
-
 class BacklogItem(Reply, kw_only=True):
     id: str
     project: str
-    title: str
-    status: str
-    item_status: str = ""
-    """Only in the reply of a write, where `status` is what was done: the item's own status, if the call set it."""
-    priority: str
+    title: Annotated[str, EDITABLE]
+    status: Annotated[str, EDITABLE]
+    priority: Annotated[str, EDITABLE]
     version: int
-    created: str
-    updated: str
-    age: str
+    updated: Annotated[str, stored_time("updated_at")]
+    created: Annotated[str, stored_time("created_at")] = ""
+    age: Annotated[str, COMPUTED] = ""
     created_by: str
-    description: str = ""
-    assigned_to: str = ""
-    claimed_until: str = ""
+    description: Annotated[str, EDITABLE] = ""
+    assigned_to: Annotated[str, EDITABLE] = ""
+    claimed_until: Annotated[str, stored_time("claimed_until")] = ""
     was_claimed_by: str = ""
-    was_claimed_until: str = ""
+    was_claimed_until: Annotated[str, stored_time("was_claimed_until")] = ""
     tags: list[str] = []
-    milestone: str = ""
-    deferred_reason: str = ""
-    depends_on: list[str] = []
-    blocked_by: list[str] = []
-    resolution: str = ""
+    milestone: Annotated[str, EDITABLE] = ""
+    deferred_reason: Annotated[str, EDITABLE] = ""
+    depends_on: Annotated[list[str], COMPUTED] = []
+    blocked_by: Annotated[list[str], COMPUTED] = []
+    resolution: Annotated[str, EDITABLE] = ""
     completed_by: str = ""
-    completed_at: str = ""
+    completed_at: Annotated[str, stored_time("completed_at")] = ""
 
     @classmethod
     def from_row(cls, stored: Row, needs: Sequence[Row], now: int) -> "BacklogItem":
-        row = with_lapsed_claim(stored, now)
-        own_needs = [need for need in needs if need["item"] == row["id"]]
-        stored_fields = {
-            name: row[name]
-            for name in ("id", "project", "version", "created_by", "completed_by", *EDITABLE_FIELDS)
-        }
-        return cls(
-            **stored_fields,
-            tags=decode_texts(row["tags"]),
-            created=iso(row["created_at"]),
-            updated=iso(row["updated_at"]),
-            age=format_age(row["created_at"], now),
-            completed_at=iso(row["completed_at"]) if row["completed_at"] else "",
-            claimed_until=iso(row["claimed_until"]) if row["claimed_until"] else "",
-            was_claimed_by=row["was_claimed_by"],
-            was_claimed_until=iso(row["was_claimed_until"]) if row["was_claimed_until"] else "",
+        own_needs = [need for need in needs if need["item"] == stored["id"]]
+        return BACKLOG.to_reply(
+            with_lapsed_claim(stored, now),
+            age=format_age(stored["created_at"], now),
             depends_on=[need["needs"] for need in own_needs],
             blocked_by=[need["needs"] for need in own_needs if not need["closed"]],
         )
 
     @property
-    def with_snippet(self) -> "BacklogItem":
-        return msgspec.structs.replace(self, description=truncate_description(self.description))
+    def as_entry(self) -> "BacklogItem":
+        """The item in a list: its age instead of the time, and how its description begins."""
+        return msgspec.structs.replace(
+            self, description=shorten_line(self.description, _SNIPPET_CHARACTERS), created=""
+        )
 
 
-class SimilarItem(Reply):
-    """An open item that may be the same task."""
-
-    id: str
-    title: str
-    status: str
-    assigned_to: str = ""
+_NO_CLAIM: dict[str, Any] = {
+    "claim_project": "",
+    "claim_session": "",
+    "claim_assigned": 0,
+    "claimed_until": None,
+}
+BACKLOG = NounTable(
+    "backlog",
+    BacklogItem,
+    hidden={
+        "n": 0,
+        "rank": 0,
+        "closed": 0,
+        "waits": 0,
+        "claim_project": "",
+        "claim_session": "",
+        "claim_assigned": 0,
+    },
+)
+"""`waits` is how many open items it depends on, so that those that are ready are found by an index."""
 
 
 class ChangedItem(BacklogItem, kw_only=True):
     """An item after a change, without what the caller sent or knows; `status` is what was done."""
 
     title: str = ""
-    created: str = ""
     updated: str = ""
-    age: str = ""
     created_by: str = ""
     """Who filed it, if another agent than the caller."""
+    item_status: str = ""
+    """The item's own status, if the call set it."""
     work_id: str = ""
     """The work item of a claim; memory_update_work reports on it."""
     work_title: str = ""
@@ -152,8 +134,6 @@ class ChangedItem(BacklogItem, kw_only=True):
     message: str = ""
     offline: list[str] = []
     """The assignee, if it has no live session: its next session is shown the item."""
-    similar: list[SimilarItem] = []
-    """Open items that may be the same task as a new one."""
 
     @classmethod
     def from_item(
@@ -168,27 +148,21 @@ class ChangedItem(BacklogItem, kw_only=True):
         is_claim: bool = False,
     ) -> "ChangedItem":
         """The reply shows what the caller did not send; who claims an item has to know its description."""
-        fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__}
-        known = {"created", "updated", "age"} | (set() if is_claim else {"description"})
+        known = {"created", "updated", "age"} | (set(sent) & _ECHOED_FIELDS)
+        if not is_claim:
+            known.add("description")
         if item.created_by == caller:
             known.add("created_by")
-        for name in known | (set(sent) & _ECHOED_FIELDS):
-            del fields[name]
+        fields = {name: getattr(item, name) for name in BacklogItem.__struct_fields__ if name not in known}
         is_news = outcome == "added" or item.status != status_before or "status" in sent
+        lacks_reason = item.status == "blocked" and not item.deferred_reason and not item.blocked_by
         return cls(
             **fields | {"status": outcome, "item_status": item.status if is_news else ""},
-            message=_NO_REASON if _lacks_reason(item) and "status" in sent else "",
+            message=_NO_REASON if lacks_reason and "status" in sent else "",
             unblocked=effects.unblocked,
             notified=effects.notified,
             offline=effects.offline,
         )
-
-    def with_similar(self, similar: list[SimilarItem]) -> "ChangedItem":
-        return msgspec.structs.replace(self, similar=similar, message=_SAME_TASK) if similar else self
-
-
-def _lacks_reason(item: BacklogItem) -> bool:
-    return item.status == "blocked" and not item.deferred_reason and not item.blocked_by
 
 
 class BacklogListing(Reply):
@@ -241,8 +215,14 @@ class ReleasedClaim(Reply):
     """What the work on it waited for, and why."""
 
 
+class BatchReply(Reply):
+    status: str
+    action: str
+    count: int
+    items: list[ChangedItem | CompletedItem]
+
+
 class BacklogFilters(msgspec.Struct, frozen=True):
-    projects: list[str]
     now: int
     status: str | None = None
     priority: str | None = None
@@ -259,27 +239,15 @@ class BacklogFilters(msgspec.Struct, frozen=True):
         return not self.include_done and all(value is None for value in others)
 
 
-def truncate_description(text: str) -> str:
-    return shorten_line(text, _SNIPPET_CHARACTERS)
-
-
 def append_note(description: str, author: str, note: str) -> dict[str, str]:
     """The edit that adds a note at the end of the description."""
     text = f"{description}\n\nNote ({author}): {note.strip()}".strip()
-    if len(text) > MAX_TEXT_CHARACTERS:
+    if len(text) > _MAX_TEXT_CHARACTERS:
         raise errors.TooLarge(
-            f"With this note the description would have {len(text)} characters; it may have {MAX_TEXT_CHARACTERS}.",
+            f"With this note the description would have {len(text)} characters; it may have {_MAX_TEXT_CHARACTERS}.",
             hint="Shorten the note, or replace the description with a shorter one (description).",
         )
     return {"description": text}
-
-
-def encode_texts(texts: Iterable[str]) -> str:
-    return msgspec.json.encode(list(dict.fromkeys(texts))).decode()
-
-
-def decode_texts(text: str) -> list[str]:
-    return msgspec.json.decode(text, type=list[str])
 
 
 class ItemEditor(msgspec.Struct, frozen=True):
@@ -309,14 +277,6 @@ def release_values(row: Row, until: int) -> dict[str, Any]:
         "was_claimed_by": row["assigned_to"],
         "was_claimed_until": until,
     }
-
-
-_NO_CLAIM: dict[str, Any] = {
-    "claim_project": "",
-    "claim_session": "",
-    "claim_assigned": 0,
-    "claimed_until": None,
-}
 
 
 def _claim_values(
@@ -355,7 +315,7 @@ def _claim_values(
 
 def apply_edits(row: Row, edits: Mapping[str, str], by: ItemEditor) -> dict[str, Any]:
     """Return the item's fields after an edit; closing sets who completed it and when, reopening clears that."""
-    values = {name: edits.get(name, row[name]) for name in EDITABLE_FIELDS}
+    values = {name: edits.get(name, row[name]) for name in BACKLOG.editable}
     if edits.get("assigned_to") == "" and "status" not in edits and row["status"] == "in_progress":
         values["status"] = "open"
     if row["status"] in _WAITING_STATUSES and values["status"] == "in_progress":
@@ -377,4 +337,4 @@ def apply_edits(row: Row, edits: Mapping[str, str], by: ItemEditor) -> dict[str,
 
 def diff_fields(row: Row, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return every field that differs, with its old and new value."""
-    return {name: (row[name], values[name]) for name in EDITABLE_FIELDS if row[name] != values[name]}
+    return {name: (row[name], values[name]) for name in BACKLOG.editable if row[name] != values[name]}

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from commonplace.rooms.backlog.model import decode_texts
+import msgspec
+
 from commonplace.shortening import shorten_line
 from commonplace.store.database import Row
 
@@ -28,7 +29,7 @@ def tell_changes(agent: str, row: Row, reader: str, changes: Mapping[str, tuple[
 
 def _describe_change(name: str, old: str, new: str) -> str:
     if name == "depends_on":
-        before, after = decode_texts(old), decode_texts(new)
+        before, after = msgspec.json.decode(old), msgspec.json.decode(new)
         steps = [f"+{item}" for item in after if item not in before]
         return " ".join([name, *steps, *(f"-{item}" for item in before if item not in after)])
     if name == "title":

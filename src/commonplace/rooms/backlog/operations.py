@@ -1,33 +1,27 @@
 """Add, list, update and complete backlog items, one at a time or in a batch. Rules of a change: `edits.py`."""
 
-from collections.abc import Awaitable, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import msgspec
+from pydantic import Field, WithJsonSchema
 
 from commonplace import errors
-from commonplace.access import Caller
-from commonplace.arguments import VersionNumber
-from commonplace.call import Call, Calls
+from commonplace.arguments import AllProjects, ProjectOrAll, VersionNumber
+from commonplace.call import Call
 from commonplace.operation import Operation, alias, operation
-from commonplace.project import ensure_project
-from commonplace.rooms.backlog import claims, edits, listing_store, model, store
-from commonplace.rooms.backlog.batch import (
-    BacklogAction,
-    BatchItems,
-    BatchReply,
-    depends_on_any,
-    replace_references,
-)
+from commonplace.project import ensure_project, list_visible_project_names
+from commonplace.rooms.backlog import claims, edits, model, store
+from commonplace.rooms.backlog.contributes import BACKLOG_CHANGED, build_entry, list_entries
 from commonplace.rooms.backlog.model import (
-    AllProjects,
+    BacklogAction,
     BacklogFilters,
-    BacklogItem,
     BacklogListing,
+    BatchReply,
     ChangedItem,
     CompletedItem,
 )
-from commonplace.rooms.backlog.similar_items import SimilarByTitle, find_similar_items
 from commonplace.rooms.work.item_store import find_work_of_item
 from commonplace.search.engine import prepare_words
 from commonplace.store.database import Row
@@ -35,17 +29,10 @@ from commonplace.store.ids import Id
 from commonplace.suggestions import may_name_others, suggest_names
 
 
-async def _prepare_item(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> SimilarByTitle:
-    await prepare_words("description")(calls, arguments, caller)
-    return await find_similar_items(
-        calls, arguments, caller, [(arguments["title"], arguments["description"])]
-    )
-
-
 @operation(
     "memory_add_backlog_item",
     writes=True,
-    prepare=_prepare_item,
+    prepare=prepare_words("description"),
     example={"title": "Cart loses items on reload", "priority": "high"},
 )
 async def add_backlog_item(
@@ -73,19 +60,18 @@ async def add_backlog_item(
         "assigned_to": assigned_to or "",
         "milestone": milestone or "",
         "deferred_reason": deferred_reason or "",
+        "tags": tags or [],
     }
     dependencies = await edits.resolve_dependencies(call, target_project, depends_on or [])
-    row = await store.insert_item(
-        call.tx, target_project, item_number, fields, tags or [], call.agent, call.now
-    )
+    row = await store.insert_item(call.tx, target_project, item_number, fields, call.agent, call.now)
     if dependencies:
         await store.replace_dependencies(call.tx, target_project, row["id"], dependencies)
     effects = await edits.notify_assignees(call, "", row)
-    claims.emit_item_added(call, row)
+    call.index_new(build_entry(row))
+    call.emit(BACKLOG_CHANGED, project=target_project, id=row["id"])
     call.subject = row["id"]
     item = await edits.render_item(call, row)
-    reply = ChangedItem.from_item("added", item, (*fields, "tags"), row["status"], call.agent, effects)
-    reply = reply.with_similar(call.prepared.get(title, []))
+    reply = ChangedItem.from_item("added", item, fields, row["status"], call.agent, effects)
     return await _claim_added(call, reply, {"claim": True}) if claim else reply
 
 
@@ -98,7 +84,7 @@ async def _claim_added(call: Call, added: ChangedItem, claim: dict[str, Any]) ->
 @operation("memory_list_backlog", role="readonly", example={"ready": True})
 async def list_backlog(
     call: Call,
-    project: model.ProjectOrAll | None = None,
+    project: ProjectOrAll | None = None,
     status: model.BacklogStatus | None = None,
     priority: model.BacklogPriority | None = None,
     assigned_to: model.Assignee | None = None,
@@ -112,9 +98,12 @@ async def list_backlog(
     """List, show, search tasks (todo, tickets, issues, bugs; kanban board, backlog overview), open or
     finished: find work to do, pick up next, most urgent, pending, ready, unblocked, unassigned (nobody owns), by tag,
     assigned to me, on my plate."""
-    all_projects = isinstance(project, AllProjects)
+    projects = (
+        await list_visible_project_names(call.tx, call.caller)
+        if isinstance(project, AllProjects)
+        else [call.project]
+    )
     filters = BacklogFilters(
-        projects=await edits.list_visible_projects(call) if all_projects else [call.project],
         now=call.now,
         status=status,
         priority=priority,
@@ -124,17 +113,17 @@ async def list_backlog(
         ready_for=call.agent if ready else None,
         include_done=include_done,
     )
-    rows, total = await listing_store.find_items(call.tx, filters, limit, offset)
-    dependencies = (
-        await store.list_dependencies(call.tx, filters.projects, [row["id"] for row in rows]) if rows else []
-    )
+    rows, total = await store.find_items(call.tx, projects, filters, limit, offset)
+    closed = Counter[str]()
+    for each in projects if filters.hides_closed else ():
+        closed.update(await store.count_closed_items(call.tx, each, assigned_to))
     next_offset = offset + len(rows)
     return BacklogListing(
         count=len(rows),
         total=total,
-        items=[BacklogItem.from_row(row, dependencies, call.now).with_snippet for row in rows],
+        items=await list_entries(call, rows),
         next_offset=next_offset if next_offset < total else 0,
-        **(await listing_store.count_closed_items(call.tx, filters) if filters.hides_closed else {}),
+        **closed,
     )
 
 
@@ -237,30 +226,30 @@ _CLAIM_ARGUMENTS = ("claim", "force")
 _CLAIMED_FIELDS = ("version", "item_status", "assigned_to", "claimed_until", "work_id", "work_title")
 
 
-def _prepare_batch(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[SimilarByTitle]:
-    """Compare what is filed in the project of the session; arguments of items are not validated yet."""
-    items = arguments["items"] if arguments["action"] == "create" else []
-    texts = [(item.get("title"), item.get("description") or "") for item in items if not item.get("project")]
-    drafts = [(title, text) for title, text in texts if isinstance(title, str) and isinstance(text, str)]
-    return find_similar_items(calls, arguments, caller, drafts)
+_ITEM_PROPERTIES = {
+    name: {key: value for key, value in kind.items() if key != "default"}
+    for each in _OPERATION_BY_ACTION.values()
+    for name, kind in each.argument_model.model_json_schema()["properties"].items()
+    if name != each.session_argument
+}
+BatchItem = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "properties": _ITEM_PROPERTIES})]
+BatchItems = Annotated[list[BatchItem], Field(min_length=1, max_length=100)]
 
 
 @operation(
     "memory_batch_backlog",
     writes=True,
-    prepare=_prepare_batch,
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
 )
 async def batch_backlog(call: Call, action: BacklogAction, items: BatchItems) -> BatchReply:
-    """Bulk: create, import, update or complete many (several) tasks, stories, issues, tickets together at
-    once, in one go; break down features: all or none."""
+    """Bulk: create, import, update or complete many (several) tasks, issues, tickets at once, in one go; break down features: all or none."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     ids_by_reference: dict[str, str] = {}
     for index, item in enumerate(items):
-        if depends_on_any(item, [f"#{problem['index']}" for problem in problems]):
+        if _depends_on_any(item, [f"#{problem['index']}" for problem in problems]):
             continue
-        arguments = replace_references(item, ids_by_reference)
+        arguments = _replace_references(item, ids_by_reference)
         try:
             reply = await _run_action(call, action, arguments)
         except errors.Unavailable:
@@ -311,3 +300,18 @@ def _require_arguments_of_action(action: BacklogAction, item: Mapping[str, Any])
                 f"action='{action}' does not take '{name}'.",
                 hint=f"It is an argument of: {', '.join(takers)}.",
             )
+
+
+def _replace_references(item: Mapping[str, Any], ids_by_reference: Mapping[str, str]) -> dict[str, Any]:
+    """Replace `#0`, `#1` in depends_on by the ids of those earlier items of the batch, which had none yet."""
+    depends_on = item.get("depends_on")
+    if not isinstance(depends_on, list):
+        return dict(item)
+    resolved = [ids_by_reference.get(need, need) if isinstance(need, str) else need for need in depends_on]
+    return {**item, "depends_on": resolved}
+
+
+def _depends_on_any(item: Mapping[str, Any], references: Collection[str]) -> bool:
+    """Does the item depend on one of these items of its batch? If that one is invalid, nothing can be said of this one."""
+    depends_on = item.get("depends_on")
+    return isinstance(depends_on, list) and any(reference in depends_on for reference in references)

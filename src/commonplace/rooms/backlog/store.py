@@ -1,84 +1,65 @@
-"""SQL of backlog items, their dependencies and their change history. Lists with filters: `listing_store.py`."""
+"""SQL of backlog items, their dependencies, their claims and their change history."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from commonplace.agent_names import AgentRename
 from commonplace.clock import MINUTE
-from commonplace.file_region import split_region
 from commonplace.identity.session import AgentSession
-from commonplace.rooms.backlog.model import CLAIM_LIFETIME, PRIORITY_RANKS, encode_texts
-from commonplace.store.database import Row, Tx
-
-_EDITABLE_COLUMNS = (
-    "title, description, priority, rank, status, closed, assigned_to, milestone, deferred_reason, resolution,"
-    " completed_by, completed_at, claim_project, claim_session, claim_assigned, claimed_until, was_claimed_by,"
-    " was_claimed_until"
+from commonplace.rooms.backlog.model import (
+    BACKLOG,
+    CLAIM_LIFETIME,
+    PRIORITY_RANKS,
+    BacklogFilters,
+    with_lapsed_claim,
 )
-_CREATION_COLUMNS = "tags, created_by, created_at"
-_COLUMNS_AFTER_PROJECT = f"id, n, {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS}, updated_at, version"
-ITEM_COLUMNS = f"project, {_COLUMNS_AFTER_PROJECT}"
-_SELECT_ITEMS = f"select {ITEM_COLUMNS} from backlog where project = $1 and id = any($2)"
+from commonplace.store.database import Row, Tx, Value
+
+_SELECT_ITEMS = f"select {BACKLOG.columns} from backlog where project = $1 and id = any($2)"
 _SELECT_NEEDS = (
     "select backlog_need.item, backlog_need.needs, backlog.closed from backlog_need"
-    " join backlog on backlog.project = backlog_need.project and backlog.id = backlog_need.needs"
-    " where backlog_need.project = any($1) and backlog_need.item = any($2) order by backlog.n"
+    " join backlog on backlog.project = $1 and backlog.id = backlog_need.needs"
+    " where backlog_need.project = $1 and backlog_need.item = any($2) order by backlog.n"
 )
 CLAIMS_OF_SESSION = "select item_project, item from backlog_claim where project = $1 and session = $2 order by item_project, item"
+_INSERT_CHANGE = (
+    "insert into backlog_change (project, item, version, field, before, after, agent, at)"
+    " values ($1, $2, $3, $4, $5, $6, $7, $8)"
+)
 _EXTENSION_INTERVAL = MINUTE
-CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
-IS_BLOCKED = (
-    "exists (select 1 from backlog_need join backlog as needed"
-    " on needed.project = backlog_need.project and needed.id = backlog_need.needs"
-    " where backlog_need.project = backlog.project and backlog_need.item = backlog.id and needed.closed = 0)"
-)
-_LAPSED_AT_BOOT = CLAIM_LAPSED.format(now="$4")
-_IS_OWN_OR_READY = (
-    f"(assigned_to = $2 or ((assigned_to = '' or claim_assigned = 1 and {_LAPSED_AT_BOOT})"
-    f" and (status = 'open' or {_LAPSED_AT_BOOT}) and (was_claimed_by = $2 or not {IS_BLOCKED})))"
-)
-_SELECT_OWN_OR_READY = (
-    f"select {ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and {_IS_OWN_OR_READY}"
-    " order by case when assigned_to = $2 or was_claimed_by = $2 then 0 else 1 end, rank, created_at, n limit $3"
-)
-_SELECT_OPEN_NEEDS_OF_AGENT = (
-    "select backlog_need.item, backlog_need.needs, 0 as closed from backlog"
-    " join backlog_need on backlog_need.project = backlog.project and backlog_need.item = backlog.id"
-    " join backlog as needed on needed.project = backlog.project and needed.id = backlog_need.needs"
-    " where backlog.project = $1 and (backlog.assigned_to = $2 or backlog.was_claimed_by = $2) and backlog.closed = 0"
-    " and needed.closed = 0 order by needed.n limit $3"
-)
+_MAX_CLOSED_COUNTED = 1000
+_CLAIM_LAPSED = "(claim_session <> '' and claimed_until <= {now})"
+_IS_OPEN = f"(status = 'open' or {_CLAIM_LAPSED})"
+_IS_UNASSIGNED = f"(assigned_to = '' or claim_assigned = 1 and {_CLAIM_LAPSED})"
+_IS_ASSIGNED = f"(assigned_to = {{}} and not (claim_assigned = 1 and {_CLAIM_LAPSED}))"
+_ORDER = "order by rank, created_at, n"
 
 
-async def insert_item(
-    tx: Tx, project: str, n: int, fields: Mapping[str, str], tags: Sequence[str], agent: str, now: int
-) -> Row:
-    row = await tx.one(
-        f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) values ($1, $2, $3, $4, $5, $6, $7,"
-        " case when cast($10 as text) = '' then 'open' else 'deferred' end, 0, $8, $9, cast($10 as text), '', '', null,"
-        f" '', '', 0, null, '', null, $11, $12, $13, $13, 1) returning {ITEM_COLUMNS}",
-        *(
-            project,
-            f"backlog_{secrets.token_hex(6)}",
-            n,
-            fields["title"],
-            fields["description"],
-            fields["priority"],
-        ),
-        *(
-            PRIORITY_RANKS[fields["priority"]],
-            fields["assigned_to"],
-            fields["milestone"],
-            fields["deferred_reason"],
-        ),
-        *(encode_texts(tags), agent, now),
+async def insert_item(tx: Tx, project: str, n: int, fields: Mapping[str, Any], agent: str, now: int) -> Row:
+    return await BACKLOG.insert(
+        tx,
+        {
+            **fields,
+            "project": project,
+            "id": f"backlog_{secrets.token_hex(6)}",
+            "n": n,
+            "rank": PRIORITY_RANKS[fields["priority"]],
+            "status": "deferred" if fields["deferred_reason"] else "open",
+            "created_by": agent,
+            "created_at": now,
+            "updated_at": now,
+            "version": 1,
+        },
     )
-    return row or {}
 
 
 async def load_item(tx: Tx, project: str, item: str) -> Row | None:
-    return await tx.one(f"select {ITEM_COLUMNS} from backlog where project = $1 and id = $2", project, item)
+    return await tx.one(
+        f"select {BACKLOG.columns} from backlog where project = $1 and id = $2", project, item
+    )
 
 
 async def load_items(tx: Tx, project: str, items: Sequence[str]) -> Sequence[Row]:
@@ -90,9 +71,78 @@ async def load_items_with_needs(
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     """Return the items, and what they depend on as `list_dependencies` does."""
     rows, needs = await tx.together(
-        (_SELECT_ITEMS, project, list(items)), (_SELECT_NEEDS, [project], list(items))
+        (_SELECT_ITEMS, project, list(items)), (_SELECT_NEEDS, project, list(items))
     )
     return rows, needs
+
+
+async def find_items(
+    tx: Tx, projects: Sequence[str], filters: BacklogFilters, limit: int, offset: int
+) -> tuple[Sequence[Row], int]:
+    """Return one page of items, by priority, then oldest; and the total. Of several projects each is asked alone."""
+    where, values = _filter_conditions(filters)
+    skipped = offset if len(projects) == 1 else 0
+    found, total = list[Row](), 0
+    for project in projects:
+        rows = await tx.all(
+            f"select {BACKLOG.columns} from backlog where project = $1{where} {_ORDER}"
+            f" limit ${len(values) + 2} offset ${len(values) + 3}",
+            *(project, *values, offset - skipped + limit, skipped),
+        )
+        found += rows
+        total += await _count_items(tx, project, where, values) if offset or len(rows) >= limit else len(rows)
+    if len(projects) > 1:
+        found.sort(key=lambda row: (row["rank"], row["created_at"], row["n"], row["id"]))
+    return found[offset - skipped :][:limit], total
+
+
+async def _count_items(tx: Tx, project: str, where: str, values: Sequence[Value]) -> int:
+    row = await tx.one(f"select count(*) as n from backlog where project = $1{where}", project, *values)
+    return int(row["n"]) if row else 0
+
+
+async def count_closed_items(tx: Tx, project: str, assigned_to: str | None) -> dict[str, int]:
+    """Count the closed items of the project and assignee, by status; of a long history only some."""
+    rows = await tx.all(
+        "select status, count(*) as n from (select status from backlog where project = $1 and closed = 1"
+        " and (cast($2 as text) is null or assigned_to = $2) limit $3) as counted group by status",
+        project,
+        assigned_to,
+        _MAX_CLOSED_COUNTED,
+    )
+    return {row["status"]: int(row["n"]) for row in rows}
+
+
+def _filter_conditions(filters: BacklogFilters) -> tuple[str, list[Value]]:
+    """The conditions after that on the project, which is $1, and their values."""
+    conditions, values = list[str](), list[Value]()
+    for condition, argument in _list_conditions(filters):
+        if argument is not None:
+            values.append(argument)
+        placeholder = f"${len(values) + 1}"
+        if "{now}" in condition:
+            values.append(filters.now)
+        conditions.append(condition.format(placeholder, now=f"${len(values) + 1}"))
+    return "".join(f" and {condition}" for condition in conditions), values
+
+
+def _list_conditions(filters: BacklogFilters) -> Iterator[tuple[str, str | None]]:
+    """Yield each condition with the value for its `{}`; what looks at a claim also has `{now}`."""
+    for column in ("priority", "milestone"):
+        if (value := getattr(filters, column)) is not None:
+            yield f"{column} = {{}}", value
+    if filters.status == "open":
+        yield _IS_OPEN, None
+    elif filters.status is not None:
+        yield f"status = {{}} and not {_CLAIM_LAPSED}", filters.status
+    elif not filters.include_done:
+        yield "closed = 0", None
+    if filters.assigned_to is not None:
+        yield (_IS_ASSIGNED, filters.assigned_to) if filters.assigned_to else (_IS_UNASSIGNED, None)
+    if filters.tag is not None:
+        yield "replace(tags, {}, '') <> tags", msgspec.json.encode(filters.tag).decode()
+    if filters.ready_for is not None:
+        yield f"{_IS_OPEN} and ({_IS_UNASSIGNED} or {_IS_ASSIGNED}) and waits = 0", filters.ready_for
 
 
 async def filter_existing_ids(tx: Tx, project: str, items: Sequence[str]) -> set[str]:
@@ -102,16 +152,31 @@ async def filter_existing_ids(tx: Tx, project: str, items: Sequence[str]) -> set
 
 async def update_item(tx: Tx, row: Row, values: Mapping[str, Any], now: int) -> Row | None:
     """Update the item; return None if its version changed since it was read."""
-    return await tx.one(
-        "update backlog set title = $5, description = $6, priority = $7, rank = $8, status = $9, closed = $10,"
-        " assigned_to = $11, milestone = $12, deferred_reason = $13, resolution = $14, completed_by = $15,"
-        " completed_at = $16, claim_project = $17, claim_session = $18, claim_assigned = $19, claimed_until = $20,"
-        " was_claimed_by = $21, was_claimed_until = $22,"
-        " updated_at = $4, version = version + 1 where project = $1 and id = $2 and version = $3"
-        f" returning {ITEM_COLUMNS}",
-        *(row["project"], row["id"], row["version"], now),
-        *(values[column] for column in _EDITABLE_COLUMNS.split(", ")),
+    version = row["version"]
+    updated = await BACKLOG.update(
+        tx, row, {**values, "updated_at": now, "version": version + 1}, version=version
     )
+    if updated is not None and updated["closed"] != row["closed"]:
+        await _count_waits(tx, row["project"], await _list_needing(tx, row["project"], row["id"]))
+    return updated
+
+
+async def _list_needing(tx: Tx, project: str, item: str) -> list[str]:
+    rows = await tx.all("select item from backlog_need where project = $1 and needs = $2", project, item)
+    return [row["item"] for row in rows]
+
+
+async def _count_waits(tx: Tx, project: str, items: Sequence[str]) -> None:
+    """Count again how many open items these depend on; the caller holds the backlog lock."""
+    if items:
+        await tx.queue(
+            "update backlog set waits = (select count(*) from backlog_need join backlog as needed"
+            "  on needed.project = $1 and needed.id = backlog_need.needs where backlog_need.project = $1"
+            "  and backlog_need.item = backlog.id and needed.closed = 0)"
+            " where project = $1 and id = any($2)",
+            project,
+            list(items),
+        )
 
 
 async def reassign_open_items(tx: Tx, rename: AgentRename) -> None:
@@ -132,46 +197,20 @@ async def update_claim(tx: Tx, row: Row, values: Mapping[str, Any]) -> Row:
     """Give the claim to another session of the same agent; the item is not another version for it."""
     updated = await tx.one(
         "update backlog set claim_project = $3, claim_session = $4, claimed_until = $5 where project = $1 and id = $2"
-        f" returning {ITEM_COLUMNS}",
+        f" returning {BACKLOG.columns}",
         *(row["project"], row["id"]),
         *(values["claim_project"], values["claim_session"], values["claimed_until"]),
     )
     return updated or row
 
 
-async def insert_claim(
-    tx: Tx, claim_project: str, session: str, project: str, item: str, files: Sequence[str]
-) -> None:
+async def insert_claim(tx: Tx, claim_project: str, session: str, project: str, item: str) -> None:
     """Record that a session claims an item; a row whose claim has passed to another does no harm."""
     await tx.queue(
-        "insert into backlog_claim (project, session, item_project, item, files) values ($1, $2, $3, $4, $5)"
-        " on conflict (project, session, item_project, item) do update set files = excluded.files",
-        *(claim_project, session, project, item, encode_texts(list(files))),
+        "insert into backlog_claim (project, session, item_project, item) values ($1, $2, $3, $4)"
+        " on conflict (project, session, item_project, item) do nothing",
+        *(claim_project, session, project, item),
     )
-
-
-async def list_claims_with_files(tx: Tx, project: str, session: str, now: int, limit: int) -> Sequence[Row]:
-    """List the live claims of other sessions on items that name files."""
-    return await tx.all(
-        "select backlog.id, backlog.title, backlog.assigned_to, backlog_claim.files from backlog_claim"
-        " join backlog on backlog.project = backlog_claim.project and backlog.id = backlog_claim.item"
-        " and backlog.claim_session = backlog_claim.session where backlog_claim.project = $1"
-        " and backlog_claim.item_project = $1 and backlog_claim.session <> $2 and backlog_claim.files <> '[]'"
-        " and backlog.claimed_until > $3 order by backlog.id limit $4",
-        project,
-        session,
-        now,
-        limit,
-    )
-
-
-async def list_known_paths(tx: Tx, project: str, limit: int) -> list[str]:
-    """List the files that agents of the project have locked, and those that they touched last."""
-    locked, touched = await tx.together(
-        ("select path from lease where project = $1 order by token desc limit $2", project, limit),
-        ("select path from touched where project = $1 order by at desc, path limit $2", project, limit),
-    )
-    return [split_region(row["path"])[0] for row in locked] + [row["path"] for row in touched]
 
 
 async def list_claimed_ids(tx: Tx, claim_project: str, session: str) -> dict[str, list[str]]:
@@ -189,7 +228,7 @@ def group_claimed_ids(claims: Sequence[Row]) -> dict[str, list[str]]:
 async def list_claimed_items(tx: Tx, project: str, items: Sequence[str], session: str) -> Sequence[Row]:
     """List those of the items that the session still has."""
     return await tx.all(
-        f"select {ITEM_COLUMNS} from backlog where project = $1 and id = any($2) and claim_session = $3 order by n",
+        f"select {BACKLOG.columns} from backlog where project = $1 and id = any($2) and claim_session = $3 order by n",
         project,
         list(items),
         session,
@@ -228,8 +267,8 @@ async def move_claims(tx: Tx, session: AgentSession, earlier: Sequence[str]) -> 
                 *(project, items, former, session.id),
             )
         await tx.queue(
-            "insert into backlog_claim (project, session, item_project, item, files)"
-            " select project, cast($3 as text), item_project, item, files from backlog_claim"
+            "insert into backlog_claim (project, session, item_project, item)"
+            " select project, cast($3 as text), item_project, item from backlog_claim"
             " where project = $1 and session = $2 on conflict (project, session, item_project, item) do nothing",
             *(session.project, former, session.id),
         )
@@ -241,8 +280,7 @@ async def insert_changes(
 ) -> None:
     """Record what this version changed."""
     await tx.many(
-        "insert into backlog_change (project, item, version, field, before, after, agent, at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        _INSERT_CHANGE,
         [
             (row["project"], row["id"], row["version"], field, before, after, agent, now)
             for field, (before, after) in changes.items()
@@ -269,9 +307,9 @@ async def list_editors(tx: Tx, project: str, item: str) -> list[str]:
     return [row["agent"] for row in rows]
 
 
-async def list_dependencies(tx: Tx, projects: Sequence[str], items: Sequence[str]) -> Sequence[Row]:
+async def list_dependencies(tx: Tx, project: str, items: Sequence[str]) -> Sequence[Row]:
     """List what these items depend on, and whether each dependency is closed."""
-    return await tx.all(_SELECT_NEEDS, list(projects), list(items))
+    return await tx.all(_SELECT_NEEDS, project, list(items)) if items else []
 
 
 async def replace_dependencies(tx: Tx, project: str, item: str, dependencies: Sequence[str]) -> None:
@@ -280,6 +318,7 @@ async def replace_dependencies(tx: Tx, project: str, item: str, dependencies: Se
         "insert into backlog_need (project, item, needs) values ($1, $2, $3)",
         [(project, item, dependency) for dependency in dependencies],
     )
+    await _count_waits(tx, project, [item])
 
 
 async def list_dependency_edges(tx: Tx, project: str, items: Sequence[str]) -> list[tuple[str, str]]:
@@ -297,13 +336,13 @@ async def list_dependency_edges(tx: Tx, project: str, items: Sequence[str]) -> l
 
 
 async def list_open_dependencies(tx: Tx, project: str, item: str) -> list[str]:
-    return [need["needs"] for need in await list_dependencies(tx, [project], [item]) if not need["closed"]]
+    return [need["needs"] for need in await list_dependencies(tx, project, [item]) if not need["closed"]]
 
 
 async def list_dependents(tx: Tx, project: str, item: str) -> Sequence[Row]:
-    """List the open items that depend on this one, and whether each is still blocked."""
+    """List the open items that depend on this one, and for how many each still waits."""
     return await tx.all(
-        f"select project, id, title, status, assigned_to, created_by, deferred_reason, case when {IS_BLOCKED} then 1 else 0 end as blocked from backlog"
+        "select project, id, title, status, assigned_to, created_by, deferred_reason, waits from backlog"
         " where project = $1 and closed = 0 and id in"
         " (select item from backlog_need where project = $1 and needs = $2) order by rank, created_at, n limit 200",
         project,
@@ -321,26 +360,47 @@ async def list_closed_dependencies(tx: Tx, project: str, item: str) -> Sequence[
     )
 
 
-async def list_own_or_ready_items(
-    tx: Tx, project: str, agent: str, limit: int, now: int
-) -> tuple[Sequence[Row], Sequence[Row]]:
-    """List the open items that the agent has or had claimed, then those that it could claim; and what its own need."""
-    rows, needs = await tx.together(
-        (_SELECT_OWN_OR_READY, project, agent, limit, now),
-        (_SELECT_OPEN_NEEDS_OF_AGENT, project, agent, limit),
+async def list_own_and_ready_items(tx: Tx, project: str, agent: str, limit: int, now: int) -> list[Row]:
+    """List the open items that the agent has or had claimed, then those that it could claim, each by priority.
+
+    Each part is read by an index of its own, so that the cost does not grow with the backlog.
+    """
+    items = f"select {BACKLOG.columns} from backlog where project = $1 and closed = 0"
+    own, had, ready, lapsed = await tx.together(
+        (f"{items} and assigned_to = $2 {_ORDER} limit $3", project, agent, limit),
+        (
+            f"{items} and was_claimed_by = $2 and was_claimed_by <> '' and assigned_to = '' {_ORDER} limit $3",
+            *(project, agent, limit),
+        ),
+        (f"{items} and status = 'open' and assigned_to = '' and waits = 0 {_ORDER} limit $2", project, limit),
+        (
+            f"{items} and claim_session <> '' and claimed_until <= $2 order by claimed_until, n limit $3",
+            *(project, now, limit),
+        ),
     )
-    return rows, needs
+    free = [
+        row for row in lapsed if row["claim_assigned"] and row["assigned_to"] != agent and not row["waits"]
+    ]
+    others = sorted([*ready, *free], key=lambda row: (row["rank"], row["created_at"], row["n"]))
+    given_back = [row for row in had if row["status"] == "open"]
+    return list({row["id"]: row for row in [*own, *given_back, *others]}.values())[:limit]
 
 
 async def list_filed_items(tx: Tx, project: str, agent: str, limit: int, now: int) -> Sequence[Row]:
-    """List the open items that the agent filed and that others have or that are blocked, the last changed first."""
-    return await tx.all(
-        f"select {ITEM_COLUMNS} from backlog where project = $1 and closed = 0 and created_by = $2"
-        f" and not {_IS_OWN_OR_READY} order by updated_at desc, n limit $3",
-        project,
-        agent,
-        limit,
-        now,
+    """List the open items that the agent filed last and that others have or that are blocked, the last changed first."""
+    rows = await tx.all(
+        f"select {BACKLOG.columns} from backlog where project = $1 and closed = 0 and created_by = $2"
+        " order by updated_at desc, n limit $3",
+        *(project, agent, limit),
+    )
+    return [row for row in rows if not _is_own_or_ready(row, agent, now)]
+
+
+def _is_own_or_ready(row: Row, agent: str, now: int) -> bool:
+    item = with_lapsed_claim(row, now)
+    may_begin = item["was_claimed_by"] == agent or not item["waits"]
+    return item["assigned_to"] == agent or (
+        item["assigned_to"] == "" and item["status"] == "open" and may_begin
     )
 
 
@@ -349,16 +409,20 @@ async def move_item_rows(tx: Tx, row: Row, target: str, n: int, now: int) -> Row
 
     A row's project cannot be updated where it is the distribution column (Citus).
     """
-    await tx.queue(
-        f"insert into backlog (project, {_COLUMNS_AFTER_PROJECT}) select cast($3 as text), id, cast($4 as bigint), {_EDITABLE_COLUMNS}, {_CREATION_COLUMNS},"
-        " cast($5 as bigint), version + 1 from backlog where project = $1 and id = $2",
-        *(row["project"], row["id"], target, n, now),
+    moved = await BACKLOG.insert(
+        tx, {**row, "project": target, "n": n, "waits": 0, "updated_at": now, "version": row["version"] + 1}
     )
-    await tx.queue(
-        "insert into backlog_change (project, item, version, field, before, after, agent, at)"
-        " select cast($3 as text), item, version, field, before, after, agent, at from backlog_change"
-        " where project = $1 and item = $2",
-        *(row["project"], row["id"], target),
+    changes = await list_changes(tx, row["project"], row["id"])
+    await tx.many(
+        _INSERT_CHANGE,
+        [
+            (
+                target,
+                row["id"],
+                *(each[name] for name in ("version", "field", "before", "after", "agent", "at")),
+            )
+            for each in changes
+        ],
     )
     for table, column in (
         ("backlog_change", "item"),
@@ -367,4 +431,4 @@ async def move_item_rows(tx: Tx, row: Row, target: str, n: int, now: int) -> Row
         ("backlog", "id"),
     ):
         await tx.queue(f"delete from {table} where project = $1 and {column} = $2", row["project"], row["id"])
-    return await load_item(tx, target, row["id"]) or {}
+    return moved

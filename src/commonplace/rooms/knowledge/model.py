@@ -163,14 +163,7 @@ class StoredItem(Reply):
     updated: str = ""
     author: str = ""
     priority: str | int = ""
-    assigned_to: str = ""
-    claimed_until: str = ""
-    was_claimed_by: str = ""
-    was_claimed_until: str = ""
-    milestone: str = ""
-    deferred_reason: str = ""
     resolution: str = ""
-    completed_by: str = ""
     answered_by: str = ""
     owner: str = ""
     spec_type: str = ""
@@ -184,6 +177,8 @@ class StoredItem(Reply):
     interface: dict[str, Any] = {}
     links: Any = {}
     message: str = ""
+    facts: dict[str, Any] = {}
+    """What its kind of item has beside these fields (`store/nouns.py`)."""
 
 
 class SimilarDocument(Reply):

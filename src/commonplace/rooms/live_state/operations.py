@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from commonplace.access import ALL_PROJECTS
-from commonplace.arguments import AgentName, TimeArgument
+from commonplace.activity import SESSION_LIVE_MICROSECONDS
+from commonplace.arguments import AgentName, ProjectOrAll, TimeArgument
 from commonplace.audience import load_event_reader
 from commonplace.call import Call
 from commonplace.clock import DAY, HOUR, MINUTE, iso
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import operation
 from commonplace.project import is_project_admin, list_visible_project_names
-from commonplace.rooms.backlog.events import BACKLOG_CHANGED
-from commonplace.rooms.backlog.model import ProjectOrAll
+from commonplace.rooms.backlog.contributes import BACKLOG_CHANGED
 from commonplace.rooms.live_state import model, store
 from commonplace.rooms.live_state.standup import Standup, build_standup
 from commonplace.rooms.messages.model import MESSAGE_STATUSES

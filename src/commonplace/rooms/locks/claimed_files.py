@@ -6,32 +6,18 @@ from typing import Any
 
 from msgspec import structs
 
-from commonplace import errors
 from commonplace.call import Call
 from commonplace.clock import HOUR, format_age
 from commonplace.events import Event, list_newest_events
-from commonplace.file_claim import FileChange, FileClaim
-from commonplace.rooms.locks import paths
+from commonplace.file_changes import FileChange
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.lease import LockRequest
-from commonplace.rooms.locks.model import ChangedFile, ClaimedFile
+from commonplace.rooms.locks.model import ChangedFile
 from commonplace.store.database import Work
 from commonplace.store.shared_reads import run_together
 
 _MAX_LOCK_EVENTS = 100
 _LOCK_WINDOW = HOUR
-
-
-async def list_claimed_files(
-    call: Call, requests: Sequence[LockRequest] | None, fold: bool
-) -> list[ClaimedFile]:
-    """List the claimed files that meet one of the requests, or all of them."""
-    claims = [claim for list_claims in call.catalogue.file_claims for claim in await list_claims(call)]
-    return [
-        ClaimedFile(file=path, claimed_by=claim.agent, item=claim.item, title=claim.title)
-        for claim in claims
-        if (path := _find_requested_path(claim, requests, fold))
-    ]
 
 
 async def list_changed_files(call: Call, files: Sequence[str]) -> list[ChangedFile]:
@@ -103,20 +89,3 @@ def _includes_file(name: str, file: str) -> bool:
     if name.startswith((f"{file}:", f"{file}#")):
         return True
     return LockRequest.from_path(name, "exclusive", fold=False).overlaps_path(file, fold=False)
-
-
-def _find_requested_path(claim: FileClaim, requests: Sequence[LockRequest] | None, fold: bool) -> str:
-    """The path of a claimed file that meets a request, else an empty text.
-
-    A name without a directory may be any file of that name: it is the one that is asked for, else it is left out.
-    """
-    try:
-        path = paths.canonicalize_path(claim.file, "")
-    except errors.Invalid:
-        return ""
-    if requests is None:
-        return "" if claim.is_unplaced else claim.file
-    if any(request.overlaps_path(path, fold) for request in requests):
-        return claim.file
-    same_name = (request.file for request in requests if request.file.endswith(f"/{path}"))
-    return next(same_name, "") if claim.is_unplaced else ""

@@ -106,15 +106,6 @@ class LockConflict(Reply):
         )
 
 
-class ClaimedFile(Reply):
-    """A file that a backlog item names which another agent has claimed."""
-
-    file: str
-    claimed_by: str
-    item: str
-    title: str
-
-
 class ChangedFile(Reply):
     """A locked file that another agent changed since the caller last did, or since its session began."""
 
@@ -130,7 +121,6 @@ class LockFilesReply(Reply):
     success: bool
     locked: list[LockGrant]
     conflicts: list[LockConflict] = []
-    claimed: list[ClaimedFile] = []
     changed: list[ChangedFile] = []
     """Files to read again before editing them."""
     wanted_by: list[str] = []
@@ -231,4 +221,3 @@ class LockListing(Reply):
     your_locks: list[OwnLock] = []
     wanted_by: list[LockWaiter] = []
     """Who asked for these in vain, the longest first; each is told when they are reserved for it."""
-    claimed: list[ClaimedFile] = []

@@ -5,10 +5,7 @@ has the SQL. `releases.py` is for people who release what an agent holds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-
-from msgspec import structs
 
 from commonplace import errors
 from commonplace.call import Call
@@ -19,7 +16,7 @@ from commonplace.identity.liveness import list_dormant_sessions
 from commonplace.operation import operation
 from commonplace.rooms.locks import lease as leases
 from commonplace.rooms.locks import reservations, store, waiters
-from commonplace.rooms.locks.claimed_files import list_changed_files, list_claimed_files
+from commonplace.rooms.locks.claimed_files import list_changed_files
 from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
 from commonplace.rooms.locks.granting import (
     ask_queue,
@@ -36,7 +33,6 @@ from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
     MAX_LOCKS_PER_SESSION,
     ChangedFile,
-    ClaimedFile,
     LeaseMinutes,
     Lock,
     LockConflict,
@@ -83,7 +79,7 @@ async def lock_files(
     paths_wanted = canonicalize_files(files, call.own_session.working_directory)
     fold = await store.project_ignores_case(call.tx, call.project)
     requests = [LockRequest.from_path(path, mode, fold) for path in paths_wanted]
-    news = await _load_file_news(call, requests, fold)
+    news = await list_changed_files(call, list(dict.fromkeys(request.file for request in requests)))
     last_counter = await advance_counter(call.tx, call.project, "lease", len(paths_wanted))
     state = await load_lock_state(call, requests, fold)
     now = state.now
@@ -151,25 +147,12 @@ async def _answer_conflict(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _FileNews:
-    """What the reply of a grant tells about its files; it decides nothing, so it is read before the lock."""
-
-    claimed: list[ClaimedFile]
-    changed: list[ChangedFile]
-
-
-async def _load_file_news(call: Call, requests: Sequence[LockRequest], fold: bool) -> _FileNews:
-    files = list(dict.fromkeys(request.file for request in requests))
-    works: list[Work[Any]] = [
-        lambda tx: list_claimed_files(structs.replace(call, tx=tx), requests, fold),
-        lambda tx: list_changed_files(structs.replace(call, tx=tx), files),
-    ]
-    return _FileNews(*await run_together(call.tx, works))
-
-
 def _build_grant_reply(
-    call: Call, granted: Sequence[Lease], decision: LockDecision, terms: LeaseTerms, news: _FileNews
+    call: Call,
+    granted: Sequence[Lease],
+    decision: LockDecision,
+    terms: LeaseTerms,
+    news: Sequence[ChangedFile],
 ) -> LockFilesReply:
     moment = LeaseMoment(terms.now, call.now)
     held = {lease.token for lease in decision.held.values()}
@@ -184,8 +167,7 @@ def _build_grant_reply(
     return LockFilesReply(
         success=True,
         locked=[LockGrant.from_lease(lease, moment) for lease in granted],
-        claimed=news.claimed,
-        changed=[change for change in news.changed if change.file in new_files],
+        changed=[change for change in news if change.file in new_files],
         message=" ".join(filter(None, (_warn_of_lapsed(decision), kept))),
     )
 
@@ -293,7 +275,6 @@ async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockLis
             for lease in [*mine, *earlier][:MAX_LISTED_LOCKS]
         ],
         wanted_by=[LockWaiter.from_row(row, moment) for row in waiting],
-        claimed=await list_claimed_files(call, wanted, fold) if in_use["has_claims"] else [],
     )
 
 

@@ -37,8 +37,7 @@ LOCKS_IN_USE = (
     "(select ignore_case from project where name = $1) as ignore_case,"
     " exists (select 1 from lease where project = $1 and session = $2) as has_own,"
     " exists (select 1 from lease where project = $1 and session <> $2) as has_others,"
-    " exists (select 1 from lock_waiter where project = $1) as has_waiters,"
-    " exists (select 1 from backlog_claim where project = $1 and session <> $2) as has_claims"
+    " exists (select 1 from lock_waiter where project = $1) as has_waiters"
 )
 """What a list of locks must read at all: most projects have no locks, nobody who waits for one, or no claimed items."""
 _HELD_BY_OTHERS = "lease.session <> $2 and lease.expires_at > $3 and session.ended_at is null and api_key.revoked_at is null"

@@ -8,12 +8,12 @@ import secrets
 from functools import partial
 
 from commonplace import errors
+from commonplace.arguments import ProjectOrAll
 from commonplace.call import Call
 from commonplace.identity import liveness
 from commonplace.notices import Notice, notify_sessions
 from commonplace.operation import operation
 from commonplace.project import list_visible_project_names
-from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.requests import model, store
 from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
 from commonplace.rooms.requests.search import REQUEST_KIND

@@ -4,12 +4,12 @@ import secrets
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED, require_role
+from commonplace.arguments import ProjectOrAll
 from commonplace.call import Call
 from commonplace.clock import DAY, HOUR, SECOND
 from commonplace.operation import operation
 from commonplace.outgoing_http import parse_outgoing_url
 from commonplace.project import list_visible_project_names
-from commonplace.rooms.backlog.model import ProjectOrAll
 from commonplace.rooms.webhooks import model, store
 
 _MAX_WEBHOOKS = 20

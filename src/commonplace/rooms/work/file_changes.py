@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from commonplace.call import Call
-from commonplace.file_claim import FileChange
+from commonplace.file_changes import FileChange
 from commonplace.rooms.work import store
 
 

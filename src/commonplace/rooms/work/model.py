@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
-from commonplace.boot import list_topic_words
 from commonplace.clock import iso
 from commonplace.operation import Reply
 from commonplace.rooms.locks import paths, prefixes
@@ -23,7 +22,6 @@ EDITS_TITLE = "Edits"
 """The title under which hooks report edited files; it says nothing about the task."""
 MAX_FILES = 200
 _TITLE_WORD = re.compile(r"\w+")
-_ENDING = re.compile(r"(?<=\w{4})(?:ing|ed|er)$")
 MAX_OVERLAPS = 50
 
 WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
@@ -193,30 +191,12 @@ def explain_separate_work(rows: Sequence[Row]) -> str:
     return f"Separate from your claim {claim['item']}: a report on that has the title '{claim['title']}'."
 
 
-def choose_work_of_claim(rows: Sequence[Row], item: str, title: str) -> Row | None:
-    """Choose the open work that a session has reported before it claims this backlog item, if only one is about it.
-
-    Its title contains the item's id, or a third of the words of both titles are in both.
-    """
-    if any(row["title"] == title for row in rows):
-        return None
-    words = _list_stems(title)
-    same = [
-        row
-        for row in rows
-        if row["status"] in OPEN_STATUSES
-        and not row["item"]
-        and (item in row["title"] or _have_same_subject(words, _list_stems(row["title"])))
-    ]
-    return same[0] if len(same) == 1 else None
-
-
-def _list_stems(title: str) -> set[str]:
-    return {_ENDING.sub("", word) for word in list_topic_words(title)}
-
-
-def _have_same_subject(one: set[str], other: set[str]) -> bool:
-    return 0 < len(one | other) <= 3 * len(one & other)
+def choose_work_of_claim(rows: Sequence[Row], item: str) -> Row | None:
+    """Choose the open work with the item's id in its title that a session has reported before it claims the item."""
+    named = (
+        row for row in rows if row["status"] in OPEN_STATUSES and not row["item"] and item in row["title"]
+    )
+    return next(named, None)
 
 
 _NAME = re.compile(r"\w[\w.@:+/-]*\w|\w")

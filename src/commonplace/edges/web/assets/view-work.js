@@ -176,7 +176,7 @@ function showPanel() {
     ${loaded(item, (found) => {
       if (!found) return "";
       if (found.found === false) return empty("Not found", `There is no ${route.value.query.get("item")} in ${oneProject()}.`);
-      const known = everyItem().find((each) => each.id === found.id) ?? found;
+      const known = everyItem().find((each) => each.id === found.id) ?? { ...found, ...found.facts };
       return html`<h2>${found.title}</h2>
       <p class="muted">${found.id} · ${found.project} · by ${found.author} ${time(found.created)}</p>
       <div class="row">
@@ -191,9 +191,18 @@ function showPanel() {
     })}</aside>`;
 }
 
+/** Fields of an item that the panel draws in places of their own. */
+const DRAWN = new Set(["found", "id", "title", "type", "status", "project", "priority", "version", "age", "author", "content", "message", "warning", "created", "updated", "created_by", "description", "assigned_to", "claimed_until", "resolution", "completed_by", "completed_at"]);
+
+/** What else the server says of an item. @param {any} known */
+function moreFacts(known) {
+  const text = (/** @type {string} */ name, /** @type {any} */ value) => (name === "deferred_reason" ? value : `${words(name)} ${value}`);
+  return Object.entries(known).filter(([name, value]) => !DRAWN.has(name) && typeof value === "string" && value).map(([name, value]) => text(name, value));
+}
+
 /** Who has it until when, why it waits, or who closed it with what proof. @param {any} known */
 function showReceipt(known) {
-  const facts = [known.assigned_to && known.claimed_until && `${known.assigned_to} has it until ${clock(known.claimed_until).slice(0, 5)}`, known.milestone && `milestone ${known.milestone}`, known.deferred_reason].filter(Boolean);
+  const facts = [known.assigned_to && known.claimed_until && `${known.assigned_to} has it until ${clock(known.claimed_until).slice(0, 5)}`, ...moreFacts(known)].filter(Boolean);
   return html`${facts.length ? html`<p class="muted">${facts.join(" · ")}</p>` : ""}
     ${known.completed_by ? html`<h3>Receipt</h3><p class="receipt">${icon("check")}<span>${known.resolution || html`<span class="muted">closed without a word on how</span>`} <span class="muted">by <b>${known.completed_by}</b> ${time(known.completed_at)}</span></span></p>` : ""}`;
 }
