@@ -95,7 +95,7 @@ async def list_backlog(
     limit: model.BacklogLimit = 20,
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
-    """List, show, search tasks (todo, tickets, issues, bugs; kanban board, backlog overview), open or
+    """List, show, search tasks (todo, tickets, issues, bugs; kanban board, overview), open or
     finished: find work to do, pick up next, most urgent, pending, ready, unblocked, unassigned (nobody owns), by tag,
     assigned to me, on my plate."""
     projects = (

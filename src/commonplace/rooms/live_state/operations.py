@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from commonplace.access import ALL_PROJECTS
-from commonplace.activity import SESSION_LIVE_MICROSECONDS
 from commonplace.arguments import AgentName, ProjectOrAll, TimeArgument
 from commonplace.audience import load_event_reader
 from commonplace.call import Call
