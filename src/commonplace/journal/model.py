@@ -74,6 +74,7 @@ class LoggedError(msgspec.Struct, array_like=True):
     followed_by: list[str] = msgspec.field(default_factory=list)
     fixed_by: str = ""
     """The command that succeeded in its place."""
+    of_command: bool = False
     step: int = 0
 
 
@@ -135,6 +136,7 @@ class OpenFailure(msgspec.Struct, array_like=True):
     attempt_key: str
     fingerprints: list[str]
     steps: list[str]
+    command: str = ""
 
 
 class Journal(msgspec.Struct, array_like=True):
@@ -142,6 +144,8 @@ class Journal(msgspec.Struct, array_like=True):
 
     prompts: list[Prompt] = msgspec.field(default_factory=list)
     words: list[TurnWords] = msgspec.field(default_factory=list)
+    said: list[TurnWords] = msgspec.field(default_factory=list)
+    """What the agent said in between, in its latest turn."""
     plan: list[PlanItem] = msgspec.field(default_factory=list)
     commands: dict[str, LoggedCommand] = msgspec.field(default_factory=dict)
     checks: list[CheckRun] = msgspec.field(default_factory=list)

@@ -35,6 +35,7 @@ _MAX_STEPS = 6
 _MAX_PROMPTS = 40
 _MAX_WORDS = 30
 _MAX_CHECKS = 20
+_MAX_SAID = 6
 _MAX_OTHERS = 20
 _MAX_PLAN_ITEMS = 40
 _PROMPT_CHARACTERS = 4_000
@@ -102,6 +103,7 @@ class JournalRecorder:
         spoken = TurnWords(words[-_WORDS_CHARACTERS:], at, line, journal.step)
         started = journal.prompts[-1].step if journal.prompts else 0
         if journal.words and journal.words[-1].step > started and not journal.words[-1].proposal:
+            journal.said = [*journal.said, journal.words[-1]][-_MAX_SAID:]
             journal.words[-1] = spoken
         else:
             journal.words = _keep_ends(journal.words, spoken, _MAX_WORDS)
@@ -333,6 +335,7 @@ class JournalRecorder:
                     line,
                     at,
                     pending.description[:_TEXT_CHARACTERS],
+                    of_command=bool(pending.command),
                     step=journal.step,
                 )
             else:
@@ -346,10 +349,10 @@ class JournalRecorder:
         )
         if earlier is not None:
             gone = [fingerprint for fingerprint in earlier.fingerprints if fingerprint not in fingerprints]
-            self._mark_fixed(earlier, gone, line, "")
+            self._mark_fixed(earlier, gone, line, ShellCommand(pending.command).shown)
             earlier.fingerprints = list(dict.fromkeys([*fingerprints, *earlier.fingerprints]))[:_MAX_STEPS]
         elif errors:
-            failure = OpenFailure(attempt_key, fingerprints, [])
+            failure = OpenFailure(attempt_key, fingerprints, [], pending.command[:_TEXT_CHARACTERS])
             journal.open_failures = [*journal.open_failures, failure][-_MAX_OPEN_FAILURES:]
         if not pending.edits:
             self._add_step(pending, except_keys=[attempt_key])
@@ -373,12 +376,10 @@ class JournalRecorder:
         """A command no longer shows these errors, so the steps since the failure have fixed them."""
         for fingerprint in fingerprints:
             error = self.journal.errors.get(fingerprint)
-            if error is not None and failure.steps and not error.fixed_line:
-                error.fixed_line, error.followed_by, error.fixed_by = (
-                    line,
-                    list(failure.steps),
-                    shown[:_TEXT_CHARACTERS],
-                )
+            is_other = bool(shown) and bool(failure.command) and shown not in failure.command
+            if error is not None and (failure.steps or is_other) and not error.fixed_line:
+                error.fixed_line, error.fixed_by = line, shown[:_TEXT_CHARACTERS]
+                error.followed_by = list(failure.steps) or [error.fixed_by]
                 self.journal.changed_errors[fingerprint] = True
 
     def _add_step(self, pending: PendingCall, except_keys: Sequence[str]) -> None:

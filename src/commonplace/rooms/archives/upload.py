@@ -14,6 +14,7 @@ from commonplace import errors
 from commonplace.access import Caller
 from commonplace.call import Call
 from commonplace.rooms.archives import store
+from commonplace.rooms.journals import store as journals
 from commonplace.rooms.knowledge import store as documents
 from commonplace.rooms.knowledge.drafts import CleanText, clean_text
 from commonplace.rooms.sessions import handoff_store
@@ -217,10 +218,15 @@ async def save_study(tx: Tx, archive: ArchivedSession, result: StudyResult | Non
     if result.dropped_fingerprints:
         await store.delete_errors(tx, archive, result.dropped_fingerprints)
     await index.put_entries(tx, list(_list_index_entries(archive, result, title)))
-    if result.session_id and (
-        session := await sessions.find_session_digest(tx, archive.project, result.session_id)
-    ):
+    session = ""
+    if result.session_id:
+        session = await sessions.find_session_digest(tx, archive.project, result.session_id) or ""
+    if session:
         await store.update_agent_session(tx, archive, session)
+    if result.journal and result.journal.task:
+        await journals.save_transcript_journal(
+            tx, archive.project, archive.session, archive.tool, session, result.journal
+        )
 
 
 def _list_index_entries(

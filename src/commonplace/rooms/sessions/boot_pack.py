@@ -24,6 +24,7 @@ _HINT_FIELD_BYTES = len(',"see_omitted":')
 _RESERVED_HINT_BYTES = 100
 _LARGER_BUDGET = "a larger token_budget"
 _CALL_BY_SECTION = {
+    "resume": "memory_resume",
     "guidelines": "memory_guidelines(action='list')",
     "messages": "memory_get_messages",
     "backlog": "memory_list_backlog",
@@ -39,6 +40,7 @@ _CALL_BY_SECTION = {
 }
 _SECTIONS_WITH_TEXTS = {
     "handoff",
+    "resume",
     "backlog",
     "filed_by_you",
     "unread_posts",

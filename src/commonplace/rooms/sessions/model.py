@@ -46,6 +46,8 @@ class BootPack(Reply, kw_only=True):
     """What the texts of others below are to the reader."""
     role: str = ""
     handoff: dict[str, Any] = {}
+    resume: dict[str, Any] = {}
+    """What the last session of this place was asked and left; nothing if it finished."""
     messages: dict[str, Any] = {}
     backlog: list[Any] = []
     filed_by_you: list[Any] = []

@@ -11,7 +11,7 @@ import msgspec
 
 from commonplace import zstd
 from commonplace.journal.json_record import decode_record
-from commonplace.journal.model import LoggedError
+from commonplace.journal.model import Journal, LoggedError
 from commonplace.masking.transcript_lines import mask_lines_for_reading
 from commonplace.search import text
 from commonplace.shortening import ELLIPSIS
@@ -146,6 +146,8 @@ class StudyResult:
     prompts: Sequence[tuple[PassagePiece, bytes, Counter[str]]] = ()
     errors: Sequence[tuple[LoggedError, Counter[str]]] = ()
     dropped_fingerprints: Sequence[str] = ()
+    journal: Journal | None = None
+    """What the session did so far; none for a sub-agent, whose work is its parent's."""
     session_id: str = ""
     """The session of memory_start_session that these lines show, if they do."""
 
@@ -171,11 +173,12 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: bytes) -> Study
         transcript.encode_state(),
         transcript.get_token_use(),
     )
+    summary = transcript.build_summary()
     return StudyResult(
         first_line,
         after.lines,
         msgspec.msgpack.encode(after),
-        transcript.build_summary(),
+        summary,
         [(passage, pack_pieces(passage.pieces), text.count_tokens(passage.text)) for passage in grown],
         [
             (prompt, pack_pieces([prompt]), text.count_tokens(prompt.text))
@@ -183,6 +186,7 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: bytes) -> Study
         ],
         [(error, text.count_tokens(_text_of_error(error))) for error in errors],
         dropped,
+        None if summary.is_child else transcript.journal,
         transcript.session_id,
     )
 
