@@ -26,6 +26,7 @@ from commonplace.call_request import CallRequest, MustWrite
 from commonplace.clock import Clock, WatchedClock
 from commonplace.config import Settings
 from commonplace.identity import acting
+from commonplace.identity.names import load_name_owners
 from commonplace.identity.session import ONLY_SESSION, AgentSession, SessionQuery
 from commonplace.notices import take_notices
 from commonplace.operation import Operation, OperationFamily
@@ -317,7 +318,7 @@ class Calls:
             await suggestions.suggest_names(call, arguments)
         reply = await operation.function(call, **arguments)
         if self.settings.auth_on and not call.caller.operator:
-            call.key_names = (await acting.list_bound_names(tx, call.project, call.now)).keys() - {call.agent}
+            call.key_names = (await load_name_owners(tx, call.project, call.now)).keys() - {call.agent}
         notices = await self._record_call(call, operation) if operation.is_recorded else []
         if request.key:
             await request.key.store_answer(tx, claimed_in, reply, notices, call.suggestions)

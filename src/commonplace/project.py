@@ -34,17 +34,6 @@ async def require_distinct_project_name(tx: Tx, project: str) -> None:
         )
 
 
-async def require_distinct_agent_name(tx: Tx, project: str, name: str) -> None:
-    """Refuse the name of a new agent that looks like one of the project's agents: readers could not tell them apart."""
-    names = await list_some_agent_names(tx, project)
-    other = next((known for known in names if looks_like(name, known)), None)
-    if other is not None and name not in names:
-        raise errors.Conflict(
-            f"The agent name '{name}' looks the same as '{other}', which another agent has.",
-            hint=f"Use the name '{other}' if you are that agent; else choose a name that looks different.",
-        )
-
-
 async def is_registered_project(tx: Tx, project: str) -> bool:
     row = await tx.one("select registered from project where name = $1", project)
     return bool(row and row["registered"])

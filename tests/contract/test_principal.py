@@ -3,13 +3,13 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from test_access_matrix import ACTS, arguments
 
-from commonplace import access
+from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
@@ -236,3 +236,68 @@ async def test_without_keys_only_the_operator_is_a_person(database, clock):
     operator = await _open_link(server, "operator's token")
     assert await operator.call("memory_release_lock", lock) == "ok"
     assert await operator.call("memory_answer_request", answer) == "ok"
+
+
+async def _start(server: Server, secret: str, name: str) -> tuple[access.Caller, Any]:
+    caller = await server.identity.identify({"authorization": f"Bearer {secret}"})
+    return caller, await server.run(
+        "memory_start_session", {"project": "shop", "claude_instance": name}, caller
+    )
+
+
+async def _make(server: Server, name: str, **more: Any) -> str:
+    given = {"action": "create_key", "name": name, "projects": ["shop"]} | more
+    return str((await server.run("memory_admin", given)).key)
+
+
+@pytest.mark.parametrize("name", ["boss", "Boss", "b\u043ess", "operator", "ADMIN", "dora", "Dora"])
+async def test_an_agent_takes_no_name_of_a_person_a_key_or_the_server(database, clock, name):
+    server = Server(database, clock)
+    await _make(server, "boss", person=True)
+    await _start(server, await _make(server, "dora", agent="dora"), "dora")
+    with pytest.raises((errors.Forbidden, errors.Conflict)):
+        await _start(server, await _make(server, "team"), name)
+
+
+async def test_a_name_belongs_to_the_key_that_used_it_and_a_later_key_inherits_nothing(database, clock):
+    server = Server(database, clock)
+    first, second = await _make(server, "first"), await _make(server, "second")
+    _, started = await _start(server, first, "ann")
+    sender, ben = await _start(server, second, "ben")
+    mail = {"session_id": ben.session_id, "to_instance": "ann", "message": "the secret plan"}
+    await server.run("memory_send_message", mail, sender)
+    with pytest.raises(errors.Forbidden):
+        await _start(server, second, "ann")
+    await server.run("memory_admin", {"action": "revoke_key", "name": "first"})
+    caller, started = await _start(server, second, "Ann")
+    assert started.agent == "ann"
+    inbox = await server.run("memory_get_messages", {"session_id": started.session_id}, caller)
+    assert (inbox.count, started.messages["unread"]) == (0, 0)
+
+
+@pytest.mark.sqlite_only
+async def test_a_list_of_projects_may_be_written_with_commas(database, clock):
+    server = Server(database, clock)
+    made = await server.run("memory_admin", {"action": "create_key", "name": "ci", "projects": ["a,b, c"]})
+    assert made.projects == ["a", "b", "c"]
+
+
+@pytest.mark.sqlite_only
+async def test_a_second_name_on_one_connection_is_a_second_session(database, clock):
+    server = Server(database, clock)
+    connection = replace(
+        await server.identity.identify({"authorization": f"Bearer {await _make(server, 'team')}"}),
+        windows=("mcp:1",),
+    )
+    sessions = {}
+    for name in ("ann", "ben"):
+        given = {"project": "shop", "claude_instance": name}
+        sessions[name] = await server.run("memory_start_session", given, connection)
+    assert [each.agent for each in sessions.values()] == ["ann", "ben"]
+    locks = [
+        await server.run("memory_lock_files", {"session_id": each.session_id, "files": ["a.py"]}, connection)
+        for each in sessions.values()
+    ]
+    assert [lock.success for lock in locks] == [True, False]
+    again = {"project": "shop", "claude_instance": "ben"}
+    assert (await server.run("memory_start_session", again, connection)).already_started

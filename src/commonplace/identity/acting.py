@@ -8,8 +8,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from commonplace import access, errors
 from commonplace.access import Caller
 from commonplace.clock import DAY, iso
@@ -126,21 +124,6 @@ async def has_other_connection(tx: Tx, caller: Caller, session: AgentSession) ->
         [_window_id(caller, window) for window in caller.windows],
     )
     return row is not None
-
-
-async def list_bound_names(tx: Tx, project: str, now: int) -> dict[str, set[str]]:
-    """The agent names of a project that belong to a key, with the ids of their keys."""
-    rows = await tx.all(
-        "select id, agent, projects from api_key where agent <> '' and revoked_at is null"
-        " and (expires_at is null or expires_at > $1)",
-        now,
-    )
-    allowed = {project, access.ALL_PROJECTS}
-    keys_by_name: dict[str, set[str]] = {}
-    for row in rows:
-        if allowed & set(msgspec.json.decode(row["projects"], type=list[str])):
-            keys_by_name.setdefault(row["agent"], set()).add(row["id"])
-    return keys_by_name
 
 
 def no_session() -> errors.SessionNotFound:

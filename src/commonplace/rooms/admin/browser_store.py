@@ -1,12 +1,10 @@
 """SQL for the sessions of the web page and the one-time links that start them; both are stored as digests."""
 
-import re
-
 from commonplace.access import ALL_PROJECTS, SHARED, Caller
+from commonplace.identity.names import find_alike, name_key_holder
 from commonplace.rooms.admin.store import decode_names, hash_secret
 from commonplace.store.database import Row, Tx
 
-_NOT_IN_NAMES = re.compile(r"[^\w.@:+-]+")
 _MAX_NAME_CHARACTERS = 64
 _KEY_PREFIX = "key_"
 _ADMIN_ROLES = frozenset({"admin", "owner"})
@@ -89,12 +87,12 @@ async def name_person(tx: Tx, caller: Caller, now: int) -> str:
     if caller.agent:
         return caller.agent
     row = await tx.one("select name from api_key where id = $1", caller.key)
-    name = _NOT_IN_NAMES.sub("-", row["name"] if row else caller.key).strip("-.@:+")[:_MAX_NAME_CHARACTERS]
-    taken = await tx.one(
-        "select 1 as yes from api_key where agent = $1 and id <> $2 and revoked_at is null"
-        " and (expires_at is null or expires_at > $3)",
-        name,
+    name = name_key_holder(row["name"] if row else caller.key)
+    rows = await tx.all(
+        "select agent from api_key where agent <> '' and id <> $1 and revoked_at is null"
+        " and (expires_at is null or expires_at > $2)",
         caller.key,
         now,
     )
+    taken = find_alike(name, [row["agent"] for row in rows]) is not None
     return f"{name[: _MAX_NAME_CHARACTERS - len(caller.key) - 1]}:{caller.key}" if taken or not name else name

@@ -42,8 +42,11 @@ def resolve_key_projects(caller: Caller, role: access.Role, requested: list[str]
     """
     if requested is None:
         return sorted(caller.projects) if role in {"admin", "owner"} else []
+    spelled = [name for each in requested for name in each.split(",")]
     names = {
-        name if name == access.ALL_PROJECTS else access.normalize_project_name(name) for name in requested
+        name if name == access.ALL_PROJECTS else access.normalize_project_name(name)
+        for name in map(str.strip, spelled)
+        if name
     }
     for name in sorted(names):
         access.require_project(caller, name, writes=True)

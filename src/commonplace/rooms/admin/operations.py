@@ -10,6 +10,7 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.names import require_unreserved
 from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.admin import model, store, token_subjects
 from commonplace.rooms.admin.events import KEY_REVOKED
@@ -47,6 +48,9 @@ async def create_key(
     limits = model.resolve_key_limits(call.caller, machines or [], workspaces or [])
     await _lock_key_changes(call)
     await _require_free_key_name(call, name)
+    if agent is not None:
+        require_unreserved(agent)
+        await store.require_free_agent_name(call.tx, agent, call.now)
     secret, key_id = model.mint_key_secret(), f"key_{secrets.token_hex(4)}"
     expires_at = call.now + expires_in_days * DAY if expires_in_days else None
     await store.insert_key(

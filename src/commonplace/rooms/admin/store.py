@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from commonplace import errors
 from commonplace.access import Caller
-from commonplace.identity import acting
+from commonplace.identity.names import find_alike, load_name_owners
 from commonplace.identity.principal import choose_key_kind
 from commonplace.store.database import Row, Tx
 
@@ -101,8 +102,23 @@ async def insert_key(
 
 async def list_bound_names(tx: Tx, project: str, key: str, now: int) -> set[str]:
     """List the agent names of a project that belong to other keys than this one."""
-    owners = await acting.list_bound_names(tx, project, now)
-    return {name for name, keys in owners.items() if key not in keys}
+    owners = await load_name_owners(tx, project, now)
+    return {name for name, owner in owners.items() if key not in owner.keys}
+
+
+async def require_free_agent_name(tx: Tx, agent: str, now: int) -> None:
+    """Refuse to bind a key to a name that could be taken for the one of another key; the same name may have several."""
+    rows = await tx.all(
+        "select agent from api_key where agent <> '' and revoked_at is null"
+        " and (expires_at is null or expires_at > $1)",
+        now,
+    )
+    other = find_alike(agent, [row["agent"] for row in rows])
+    if other not in (None, agent):
+        raise errors.Conflict(
+            f"The agent name '{agent}' looks the same as '{other}', which a key is bound to.",
+            hint="Use that spelling if it is the same agent; else choose a name that looks different.",
+        )
 
 
 async def is_key_name_taken(tx: Tx, name: str, now: int) -> bool:

@@ -8,10 +8,10 @@ from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.names import find_agent_spelling, require_unreserved
 from commonplace.operation import OperationFamily, operation
 from commonplace.project import (
     is_known_project,
-    require_distinct_agent_name,
     require_distinct_project_name,
 )
 from commonplace.rooms.agents.events import AGENT_CHANGED
@@ -116,7 +116,8 @@ async def add_agent(
     """Add an agent to the roster, or admit a pending one."""
     project = _set_call_project(call, name)
     await store.load_project(call.tx, project)
-    await require_distinct_agent_name(call.tx, project, agent)
+    require_unreserved(agent)
+    agent = await find_agent_spelling(call.tx, project, agent)
     await store.upsert_roster_member(call.tx, project, agent, tier, role_description, path_patterns, call.now)
     return await _complete_roster_change(call, project, agent, "added", "add_agent")
 

@@ -95,7 +95,7 @@ async def start_session(
         call.caller = await _require_key_caller(call, api_key)
     name = await _resolve_name(call, claude_instance)
     spawner, named_parent = await _resolve_spawner(call, spawned_by or "")
-    plan = await plan_windows(call, project, spawner)
+    plan = await plan_windows(call, project, spawner, name)
     parent = named_parent or plan.parent or await _find_parent_by_name(call, spawner)
     request = SessionRequest(
         name,
@@ -224,7 +224,12 @@ async def _enter_roster(call: Call, request: SessionRequest, agent: ResolvedAgen
     if not agent.is_known:
         await store.end_reader_sessions(call.tx, call.project, agent.name, call.caller.key, call.now)
     await store.upsert_agent_of_session(
-        call.tx, call.project, agent, shorten_text(request.task, MAX_TASK_CHARACTERS), call.now
+        call.tx,
+        call.project,
+        agent,
+        call.caller.key,
+        shorten_text(request.task, MAX_TASK_CHARACTERS),
+        call.now,
     )
     if not request.gives_name and not request.spawned_by:
         await store.remember_seat_name(call.tx, call.project, request.seat, agent.name, call.now)

@@ -40,7 +40,7 @@ async def preview_boot_pack(
 ) -> BootPackPreview:
     """Show what memory_start_session would tell this agent now, and what was left out."""
     del project
-    known = (await store.load_agents_by_name(call.tx, call.project, [agent])).get(agent)
+    known = (await store.load_agents_by_name(call.tx, call.project, [agent], call.now)).get(agent)
     resolved = ResolvedAgent(
         agent,
         known["tier"] if known else "named",

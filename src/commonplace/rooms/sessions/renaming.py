@@ -25,9 +25,30 @@ async def rename_agent(
     if not call.caller.has_role("agent"):
         return
     if not rename.moves_agent:
-        await store.upsert_agent_of_session(call.tx, session.project, agent, request.task, call.now)
+        await store.upsert_agent_of_session(
+            call.tx, session.project, agent, session.key_id, request.task, call.now
+        )
         await _add_seat_name(call, session, agent.name)
     call.emit(AGENT_CHANGED, agent=agent.name, status="renamed", task=request.task)
+
+
+async def set_agent_aside(call: Call, name: str, key: str) -> None:
+    """Free the name of an agent whose key is gone: what is stored under it stays with that key's agent."""
+    rename = AgentRename(
+        caller=call.caller,
+        project=call.project,
+        sessions=tuple(await store.list_sessions_of_name(call.tx, call.project, name)),
+        old=name,
+        new=f"{name[: 63 - len(key)]}:{key}",
+        old_owner=f"{name}/{key}",
+        new_owner=f"{name}/{key}",
+        moves_agent=True,
+        moves_private=False,
+        now=call.now,
+    )
+    await move_agent_columns(call.tx, rename, call.catalogue.agent_columns)
+    for move in call.catalogue.on_rename:
+        await move(call.tx, rename)
 
 
 async def _add_seat_name(call: Call, session: AgentSession, name: str) -> None:

@@ -9,12 +9,19 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.call import Call
+from commonplace.identity.names import (
+    find_agent_spelling,
+    is_owned_by_other_key,
+    is_taken,
+    load_name_owners,
+    require_unreserved,
+)
 from commonplace.identity.session import AgentSession
-from commonplace.project import ensure_project, require_distinct_agent_name
-from commonplace.rooms.admin import store as keys
+from commonplace.project import ensure_project
 from commonplace.rooms.sessions import agent_identity, store
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
 from commonplace.rooms.sessions.model import UNKNOWN_AGENT
+from commonplace.rooms.sessions.renaming import set_agent_aside
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS, pick_seat_name
 from commonplace.store.database import Work
 from commonplace.store.shared_reads import run_together
@@ -26,6 +33,8 @@ async def resolve_starting_agent(
     """The agent of a new session, or of one that is continued, perhaps under another name."""
     project_is_registered = await ensure_project(call.tx, call.project, call.now)
     name = agent_identity.resolve_requested_name(call.caller, request.agent)
+    if name != UNKNOWN_AGENT:
+        name = await find_agent_spelling(call.tx, call.project, name)
     refused_name = ""
     if continued is not None and name != continued.agent:
         is_free = request.gives_name and await _is_free_name(call, name, continued)
@@ -35,10 +44,11 @@ async def resolve_starting_agent(
     worker_names = agent_identity.generate_worker_names() if request.spawned_by and not continued else []
     names = [name, request.spawned_by, *worker_names]
     works: list[Work[Any]] = [
-        lambda tx: require_distinct_agent_name(tx, call.project, name),
-        lambda tx: store.load_agents_by_name(tx, call.project, names, continued.id if continued else ""),
+        lambda tx: store.load_agents_by_name(
+            tx, call.project, names, call.now, continued.id if continued else ""
+        ),
     ]
-    _, roster = await run_together(call.tx, works)
+    (roster,) = await run_together(call.tx, works)
     agent = agent_identity.resolve_agent(
         name,
         request if continued is None else replace(request, spawned_by=""),
@@ -63,12 +73,15 @@ async def _choose_new_name(call: Call, name: str, request: SessionRequest) -> st
 
 
 async def _require_usable_name(call: Call, name: str) -> None:
+    require_unreserved(name)
     if await _belongs_to_other_key(call, name):
         raise errors.Forbidden(
             f"The name '{name}' belongs to another key.",
             hint="Leave claude_instance out, choose another name, or use the key that is bound to it.",
         )
-    if not call.caller.has_role("agent") and await store.load_agents_by_name(call.tx, call.project, [name]):
+    if not call.caller.has_role("agent") and await store.load_agents_by_name(
+        call.tx, call.project, [name], call.now
+    ):
         raise errors.Forbidden(
             f"A readonly key cannot act as the known agent '{name}'.",
             hint="Leave claude_instance out, or choose a name that no agent of the project has.",
@@ -80,12 +93,18 @@ async def _is_free_name(call: Call, name: str, session: AgentSession) -> bool:
     if await _belongs_to_other_key(call, name):
         return False
     if not call.caller.has_role("agent"):
-        return not await store.load_agents_by_name(call.tx, call.project, [name])
+        return not await store.load_agents_by_name(call.tx, call.project, [name], call.now)
     since = call.now - NAME_BUSY_MICROSECONDS
     return not await store.is_name_busy(call.tx, session.project, name, since)
 
 
 async def _belongs_to_other_key(call: Call, name: str) -> bool:
-    if not call.caller.key or call.caller.agent == name:
+    owners = await load_name_owners(call.tx, call.project, call.now)
+    if is_taken(owners, name, call.caller):
+        return True
+    row = (await store.load_agents_by_name(call.tx, call.project, [name], call.now)).get(name)
+    if row is None or not is_owned_by_other_key(row, call.caller):
         return False
-    return name in await keys.list_bound_names(call.tx, call.project, call.caller.key, call.now)
+    if not row["key_is_live"]:
+        await set_agent_aside(call, name, row["key_id"])
+    return bool(row["key_is_live"])

@@ -20,17 +20,20 @@ _SELECT_OPEN_SESSION = (
 
 
 async def load_agents_by_name(
-    tx: Tx, project: str, names: Sequence[str], current_session: str = ""
+    tx: Tx, project: str, names: Sequence[str], now: int, current_session: str = ""
 ) -> Mapping[str, Row]:
     """Load roster rows; `previous_start` is of the last session before the current one."""
     rows = await tx.all(
-        "select name, tier, role_description,"
+        "select name, tier, role_description, key_id,"
+        " exists (select 1 from api_key where api_key.id = agent.key_id and api_key.revoked_at is null"
+        "  and (api_key.expires_at is null or api_key.expires_at > $4)) as key_is_live,"
         " (select max(started_at) from session where session.project = $1 and session.agent = agent.name"
         "  and session.id <> $3)"
         " as previous_start from agent where project = $1 and name = any($2)",
         project,
         names,
         current_session,
+        now,
     )
     return {row["name"]: row for row in rows}
 
@@ -104,6 +107,11 @@ async def list_open_session_ids(tx: Tx, session: AgentSession) -> list[str]:
         session.agent,
         session.key_id,
     )
+    return [row["id"] for row in rows]
+
+
+async def list_sessions_of_name(tx: Tx, project: str, name: str) -> list[str]:
+    rows = await tx.all("select id from session where project = $1 and agent = $2", project, name)
     return [row["id"] for row in rows]
 
 
@@ -299,13 +307,16 @@ async def end_reader_sessions(tx: Tx, project: str, name: str, key: str, now: in
     )
 
 
-async def upsert_agent_of_session(tx: Tx, project: str, agent: ResolvedAgent, task: str, now: int) -> None:
+async def upsert_agent_of_session(
+    tx: Tx, project: str, agent: ResolvedAgent, key: str, task: str, now: int
+) -> None:
     """Insert the agent or count one more session of it. Its tier stays; an empty task keeps the old one."""
     await tx.queue(
         "insert into agent (project, name, tier, role_description, path_patterns, status, current_task, last_task,"
-        " session_count, last_seen_at, created_at) values ($1, $2, $3, $4, '[]', 'idle', $5, $5, 1, $6, $6)"
+        " session_count, last_seen_at, created_at, key_id)"
+        " values ($1, $2, $3, $4, '[]', 'idle', $5, $5, 1, $6, $6, $7)"
         " on conflict (project, name) do update set session_count = agent.session_count + 1,"
-        " role_description = excluded.role_description, last_seen_at = excluded.last_seen_at,"
+        " role_description = excluded.role_description, key_id = excluded.key_id, last_seen_at = excluded.last_seen_at,"
         " current_task = case when excluded.last_task = '' then agent.current_task else excluded.last_task end,"
         " last_task = case when excluded.last_task = '' then agent.last_task else excluded.last_task end",
         project,
@@ -314,6 +325,7 @@ async def upsert_agent_of_session(tx: Tx, project: str, agent: ResolvedAgent, ta
         agent.role,
         task,
         now,
+        key,
     )
 
 

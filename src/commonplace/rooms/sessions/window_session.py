@@ -12,6 +12,7 @@ from commonplace.identity import acting
 from commonplace.identity.acting import WindowBinding
 from commonplace.identity.session import AgentSession
 from commonplace.rooms.sessions import store
+from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 from commonplace.window import kind_of_window
 
 
@@ -24,7 +25,7 @@ class WindowPlan:
     parent: AgentSession | None = None
 
 
-async def plan_windows(call: Call, project: str, spawned_by: str) -> WindowPlan:
+async def plan_windows(call: Call, project: str, spawned_by: str, name: str) -> WindowPlan:
     bindings = await acting.list_window_bindings(call.tx, call.caller)
     windows, candidate = call.caller.windows, await _find_candidate(call, bindings)
     if candidate is not None and spawned_by and not await _is_child(call, candidate, spawned_by):
@@ -33,6 +34,8 @@ async def plan_windows(call: Call, project: str, spawned_by: str) -> WindowPlan:
     if candidate is not None and await _is_other_client(call, candidate, bindings):
         return WindowPlan(_free_windows(windows, bindings))
     parent = _find_parent(windows, bindings)
+    if candidate is not None and await _is_other_agent(call, candidate, name):
+        return WindowPlan(windows)
     if candidate is not None and candidate.project == project:
         return WindowPlan(_free_windows(windows, bindings) if parent else windows, candidate)
     if candidate is None and parent:
@@ -69,6 +72,19 @@ async def _is_other_client(call: Call, candidate: AgentSession, bindings: Sequen
         return False
     has_conversation = await acting.has_conversation(call.tx, candidate)
     return not has_conversation and await acting.has_other_connection(call.tx, call.caller, candidate)
+
+
+async def _is_other_agent(call: Call, candidate: AgentSession, name: str) -> bool:
+    """Does a connection without conversations ask for a second agent, after one whose name was given, too?
+
+    A default name may be changed; a given one belongs to the agent that has it, and its session goes on beside the new one.
+    """
+    if name in (UNKNOWN_AGENT, candidate.agent) or _own_conversation(call.caller.windows):
+        return False
+    if call.session is None or call.caller.session or await acting.has_conversation(call.tx, candidate):
+        return False
+    seat = await store.load_seat_of_session(call.tx, candidate)
+    return candidate.agent not in await store.list_seat_names(call.tx, candidate.project, seat)
 
 
 def _own_conversation(windows: tuple[str, ...]) -> str:
