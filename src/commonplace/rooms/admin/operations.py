@@ -47,10 +47,7 @@ async def create_key(
     scope = model.resolve_key_projects(call.caller, role, projects)
     limits = model.resolve_key_limits(call.caller, machines or [], workspaces or [])
     await _lock_key_changes(call)
-    await _require_free_key_name(call, name)
-    if agent is not None:
-        require_unreserved(agent)
-        await store.require_free_agent_name(call.tx, agent, call.now)
+    await _require_free_key_name(call, name, agent)
     secret, key_id = model.mint_key_secret(), f"key_{secrets.token_hex(4)}"
     expires_at = call.now + expires_in_days * DAY if expires_in_days else None
     await store.insert_key(
@@ -260,7 +257,10 @@ async def _lock_key_changes(call: Call) -> None:
     await lock_project(call.tx, access.SHARED, "key")
 
 
-async def _require_free_key_name(call: Call, name: str) -> None:
+async def _require_free_key_name(call: Call, name: str, agent: str | None) -> None:
+    if agent is not None:
+        require_unreserved(agent)
+        await store.require_free_agent_name(call.tx, agent, call.now)
     if await store.is_key_name_taken(call.tx, name, call.now):
         raise errors.Duplicate(
             f"A key '{name}' already exists.", hint="Choose another name, or revoke that key first."
