@@ -41,9 +41,11 @@ def _run_parsed(given: list[str]) -> int:
     try:
         return int(arguments.run(arguments))
     except errors.Refusal as refusal:
-        print(f"commonplace: {refusal.message}", file=sys.stderr)
+        from commonplace.client.program import spell_commands
+
+        print(spell_commands(f"commonplace: {refusal.message}"), file=sys.stderr)
         if refusal.hint:
-            print(f"  {refusal.hint}", file=sys.stderr)
+            print(f"  {spell_commands(refusal.hint)}", file=sys.stderr)
         return refusal.exit_code
     except KeyboardInterrupt:
         return 130

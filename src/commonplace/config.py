@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import platformdirs
 
 from commonplace import errors
@@ -168,8 +169,10 @@ def read_settings(given: Mapping[str, Any], environ: Mapping[str, str] = os.envi
             chosen[each.name] = _parse_setting(each, text if value is None else value)
     if "auth" not in chosen and environ.get("MCP_AUTH_ENABLED"):
         chosen["auth"] = "on" if environ["MCP_AUTH_ENABLED"].lower() in _TRUE else "off"
+    if "port" not in chosen and environ.get("PORT"):
+        chosen["port"] = _parse_integer("PORT", environ["PORT"])
     if "librarian" not in chosen and environ.get("LIBRARIAN_PROJECT_ROOTS"):
-        chosen["librarian"] = _split_list(environ["LIBRARIAN_PROJECT_ROOTS"])
+        chosen["librarian"] = _parse_project_roots(environ["LIBRARIAN_PROJECT_ROOTS"])
     return _validate_settings(Settings(**chosen))
 
 
@@ -189,6 +192,41 @@ def _parse_setting(setting: Field[Any], value: Any) -> Any:
 
 def _split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _parse_project_roots(text: str) -> tuple[str, ...]:
+    """`project=folder,...`, or the same as a JSON object."""
+    if not text.lstrip().startswith("{"):
+        return _split_list(text)
+    try:
+        roots = msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.DecodeError as error:
+        raise errors.Invalid(
+            f"LIBRARIAN_PROJECT_ROOTS is not a JSON object of project and folder: {error}.",
+            hint='Write LIBRARIAN_PROJECT_ROOTS=\'{"shop": "/src/shop"}\', or --librarian shop=/src/shop.',
+        ) from None
+    return tuple(f"{project}={folder}" for project, folder in roots.items())
+
+
+_FORMER_VARIABLES = {
+    "MEMORY_ROOT": "bring its workspaces and transcripts in with: commonplace import $MEMORY_ROOT",
+    "MCP_MEMORY_TOKEN": "set COMMONPLACE_KEY for clients, and create keys with: commonplace key create",
+    "MCP_MEMORY_URL": "set COMMONPLACE_URL for clients",
+    "MEMORY_SYNC_HOME": "set COMMONPLACE_HOME for clients",
+    "MONGO_": "this server stores in SQLite or PostgreSQL; bring a dump in with: commonplace import DUMP",
+    "CHROMA_": "search is built in; bring its documents in with: commonplace import FOLDER",
+}
+"""Variables (or their beginnings) of memory servers that this one replaces, each with what to do instead."""
+
+
+def list_former_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each variable of another memory server that is set and has no meaning here."""
+    return [
+        f"{name} is not used: {text}."
+        for start, text in _FORMER_VARIABLES.items()
+        for name in sorted(environ)
+        if (name.startswith(start) if start.endswith("_") else name == start)
+    ]
 
 
 def _parse_archive_location(archives: str) -> str:

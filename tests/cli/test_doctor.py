@@ -94,7 +94,7 @@ def test_hooks_that_never_ran_are_told_from_those_that_did(home: Path, capsys: p
     )
 
 
-def test_another_program_of_the_same_name_is_named(tmp_path: Path):
+def test_another_program_of_the_same_name_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "own").mkdir()
     for folder, text in (
         ("own", "import commonplace.__main__"),
@@ -103,13 +103,10 @@ def test_another_program_of_the_same_name_is_named(tmp_path: Path):
     ):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "commonplace").write_text(text)
-    found = program_checks._check_script(tmp_path / "own", str(tmp_path / "other" / "commonplace"))
-    assert (found.health, str(tmp_path / "other") in found.message) == ("warning", True)
-    for folder in ("own", "pipx"):
-        assert (
-            program_checks._check_script(tmp_path / "own", str(tmp_path / folder / "commonplace")).health
-            == "ok"
-        )
+        (tmp_path / folder / "commonplace").chmod(0o755)
+    for folder, health in (("other", "warning"), ("pipx", "ok")):
+        monkeypatch.setenv("PATH", str(tmp_path / folder))
+        assert {each.check: each.health for each in program_checks.check_program()}["PATH"] == health
 
 
 def test_damaged_database_is_found_by_a_deep_look(home: Path, capsys: pytest.CaptureFixture[str]):

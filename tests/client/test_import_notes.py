@@ -125,7 +125,8 @@ def test_everything_reads_the_notes_of_every_repository_that_transcripts_name(
 ):
     other = user.home / "billing"
     (other / ".git").mkdir(parents=True)
-    (other / "AGENTS.md").write_text("Invoices are numbered without gaps.\n")
+    (other / "AGENTS.md").write_text("Read by agents at every start.\n")
+    (other / "MEMORY.md").write_text("Invoices are numbered without gaps.\n")
     transcripts = user.home / ".claude/projects/-billing"
     transcripts.mkdir(parents=True)
     for number, folder in enumerate((other, repository, user.home / "gone")):
@@ -133,9 +134,9 @@ def test_everything_reads_the_notes_of_every_repository_that_transcripts_name(
     capsys.readouterr()
     assert main(["import", "--everything", "--data", str(user.home / "data")]) == 0
     shown = capsys.readouterr().out
-    assert "stored      4 notes" in shown
+    assert "stored      2 notes" in shown
     assert "left out    transcripts: they go to the server that this machine uses" in shown
     words = ["search", "invoice numbers", "--project", "billing", "--data", str(user.home / "data"), "--json"]
     main(words)
     [found] = json.loads(capsys.readouterr().out)["results"]
-    assert (found["source"], "from-agents-md" in found["tags"]) == ("billing", True)
+    assert (found["source"], "from-memory-md" in found["tags"]) == ("billing", True)

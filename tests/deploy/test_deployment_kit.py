@@ -199,3 +199,37 @@ def test_kubectl_reads_the_manifests(tmp_path: Path):
         "PodDisruptionBudget",
         "Service",
     ]
+
+
+IN_SLIM_IMAGE = {
+    "python",
+    "pip",
+    "sh",
+    "rm",
+    "mkdir",
+    "chmod",
+    "chown",
+    "cp",
+    "mv",
+    "ln",
+    "useradd",
+    "groupadd",
+}
+"""Programs of python:*-slim that the image may use: make, git, curl and compilers are not among them."""
+
+
+def test_image_is_built_with_programs_that_its_base_has():
+    lines = (KIT / "docker/Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    runs = [line.removeprefix("RUN ") for line in lines if line.startswith("RUN ")]
+    programs = {command.split()[0] for run in runs for command in run.split("&&")}
+    assert runs
+    assert programs <= IN_SLIM_IMAGE
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+def test_image_builds_where_an_engine_runs():
+    engine = shutil.which("docker") or shutil.which("podman")
+    if not engine or subprocess.run([engine, "info"], capture_output=True, check=False).returncode:
+        pytest.skip("no container engine runs here")
+    subprocess.run([engine, "build", "-q", "-f", KIT / "docker/Dockerfile", KIT.parent], check=True)

@@ -15,6 +15,7 @@ from commonplace.client.doctor.machine_checks import check_agents, check_files, 
 from commonplace.client.doctor.program_checks import check_program
 from commonplace.client.doctor.server_checks import check_key, check_server, check_upload_key
 from commonplace.client.link.server_choice import ServerChoice
+from commonplace.client.program import spell_commands
 from commonplace.data_folder import DATABASE, find_holder
 
 _MARKS = {"ok": "ok", "warning": "warn", "problem": "BAD"}
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         for finding in findings:
-            print(_format_finding(finding))
+            print(spell_commands(_format_finding(finding)))
     return EXIT_CODES[worst]
 
 

@@ -3,16 +3,14 @@
 import argparse
 import asyncio
 import contextlib
-import shlex
-import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from commonplace import config, server
 from commonplace.client.agents import AGENTS
 from commonplace.client.link.remote import LOCAL_HOSTS, local_token_path
+from commonplace.client.program import name_program, spell_commands
 from commonplace.config import Settings
 from commonplace.edges import structured_log
 from commonplace.edges.http.machine_hosts import find_machine_hosts, format_host
@@ -61,6 +59,7 @@ def _render_banner(url: str, settings: Settings) -> str:
         lines += [_OTHER_PEOPLE_WARNING]
     is_shared = bool(outside) or urlsplit(url).hostname not in LOCAL_HOSTS
     agents = list(AGENTS) if is_shared else ["claude"]
+    lines += [spell_commands(note) for note in config.list_former_variables()]
     lines += ["", *_render_connect_lines(address, agents, settings)]
     lines += ["", f"See what they do: {_render_page_line(address, settings)}"]
     lines += [f"Documentation:    {address}/docs", "", "Stop with Ctrl-C."]
@@ -69,7 +68,7 @@ def _render_banner(url: str, settings: Settings) -> str:
 
 def _render_page_line(address: str, settings: Settings) -> str:
     """Who needs a key or a token is signed in by a link."""
-    return f"{address}/" if settings.is_open else f"{_find_program_name()} open, or {address}/"
+    return f"{address}/" if settings.is_open else f"{name_program()} open, or {address}/"
 
 
 _UNREACHABLE_WARNING = (
@@ -86,7 +85,7 @@ def _render_connect_lines(address: str, agents: Sequence[str], settings: Setting
     key = " --key KEY" if settings.auth_on else ""
     bearer = "KEY" if settings.auth_on else "" if settings.is_open else f"$(cat {local_token_path()})"
     header = f' --header "Authorization: Bearer {bearer}"' if bearer else ""
-    program = _find_program_name() if len(agents) == 1 else "commonplace"
+    program = name_program() if len(agents) == 1 else "commonplace"
     rows = [(AGENTS[agent].title, f"{program} connect {agent} --url {address}{key}") for agent in agents]
     title = "Connect your agents:"
     if len(agents) == 1:
@@ -100,20 +99,10 @@ def _render_connect_lines(address: str, agents: Sequence[str], settings: Setting
             0,
             (
                 "KEY, for each person or agent",
-                f"{_find_program_name()} key create --name NAME --projects '*'",
+                f"{name_program()} key create --name NAME --projects '*'",
             ),
         )
     return [title, *(f"  {label:{_LABEL_COLUMNS}} {command}" for label, command in rows)]
-
-
-def _find_program_name() -> str:
-    """What a person types here to run this program: its path if a shell would not find it."""
-    started = Path(sys.argv[0]).absolute()
-    on_path = shutil.which("commonplace")
-    if started.name != "commonplace" or (on_path and Path(on_path).resolve() == started.resolve()):
-        return "commonplace"
-    folder = Path.cwd()
-    return shlex.quote(str(started.relative_to(folder) if started.is_relative_to(folder) else started))
 
 
 def _list_outside_urls(settings: Settings, port: str) -> list[str]:

@@ -367,8 +367,9 @@ unpacked; docs/guides/backup.md describes it. Stop the server first if you move 
             Switch("--git", "with --notes: commit messages that explain themselves"),
             Switch(
                 "--everything",
-                "transcripts; and for each repository that they name --notes, --git and known stores",
+                "transcripts; and for each repository that they name its memories, --git and known stores",
             ),
+            Switch("--yes", "with --everything: do not ask"),
             Flag(
                 "--project",
                 "the project of all notes (the one that their store names, else this repository's)",

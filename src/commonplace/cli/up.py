@@ -5,7 +5,6 @@ Every step is a command of its own, which is run as a person would run it; `up` 
 
 import argparse
 import os
-import shutil
 import sys
 import time
 import webbrowser
@@ -19,6 +18,7 @@ from commonplace.client.install.machine import this_machine
 from commonplace.client.link import remote
 from commonplace.client.link.remote import RemoteServer
 from commonplace.client.link.server_start import start_server
+from commonplace.client.program import make_lasting, name_program, spell_commands
 from commonplace.data_folder import find_holder
 
 _START_SECONDS = 60
@@ -31,6 +31,7 @@ _DEFAULT_PORT = "8080"
 
 
 def run(arguments: argparse.Namespace) -> int:
+    make_lasting()
     settings = config.read_settings({"data": arguments.data, "port": arguments.port})
     server = _find_server(settings.data) or _start_server(settings.data, arguments.port)
     _report("page", server.url)
@@ -41,14 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     _show_first_answer(server, arguments.question)
     _report(
         "next",
-        f'{_name_program()} search "...", who, doctor; import --everything reads notes and git history',
+        f'{name_program()} search "...", who, doctor; import --everything reads notes and git history',
     )
-    _report("stop", f"{_name_program()} down{f' --data {arguments.data}' if arguments.data else ''}")
+    _report("stop", f"{name_program()} down{f' --data {arguments.data}' if arguments.data else ''}")
     return 0
 
 
 def _report(step: str, text: str) -> None:
-    print(f"{step:12}{text}", flush=True)
+    print(f"{step:12}{spell_commands(text)}", flush=True)
 
 
 def _find_server(folder: Path) -> RemoteServer | None:
@@ -141,10 +142,3 @@ def _run_command(*words: str) -> None:
 
     arguments = build_parser().parse_args(list(words))
     arguments.run(arguments)
-
-
-def _name_program() -> str:
-    """How this user starts the program again: by its name where a shell finds it, else by its path."""
-    return (
-        "commonplace" if shutil.which("commonplace") else str(Path(sys.executable).with_name("commonplace"))
-    )

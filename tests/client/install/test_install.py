@@ -351,6 +351,7 @@ def test_install_follows_the_folders_that_the_environment_names(user: User):
     user.runs("install", "--agent", "claude", "codex", "opencode", "vscode", "copilot", "--yes", *SERVER)
     made = [name for name, content in user.snapshot().items() if content is not None]
     assert sorted(name for name in made if not name.startswith("p/")) == [
+        ".local/bin/commonplace",
         "c/.claude.json",
         "c/settings.json",
         "g/Code/User/mcp.json",

@@ -1,6 +1,8 @@
 """`commonplace import`: store what is already known on this machine as documents and backlog items, once."""
 
 import argparse
+import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from commonplace.client.day_zero.work_folders import list_repositories
 from commonplace.client.day_zero.workspace_tree import is_workspace_tree
 from commonplace.client.install.machine import this_machine
 from commonplace.client.link.progress import print_progress
+from commonplace.client.people import terminal
 from commonplace.client.project import project_from_files, project_of_folder
 from commonplace.quoting import IMPORTER
 
@@ -30,6 +33,8 @@ def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
         return import_workspaces.run(path, arguments.project, call_operation, dry_run=arguments.dry_run)
     machine, report = this_machine(), ImportReport(_NOTE)
     own = project_of_folder(machine.project_folder)
+    if arguments.everything and not _is_confirmed(arguments):
+        return 0
     exit_code = _import_transcripts(arguments, report) if arguments.everything else 0
     found = list(_list_found(arguments, machine.home, machine.project_folder, report))
     by_project: dict[str, list[Found]] = {}
@@ -44,6 +49,17 @@ def run(arguments: argparse.Namespace, call_operation: CallOperation) -> int:
     return exit_code
 
 
+def _is_confirmed(arguments: argparse.Namespace) -> bool:
+    """Ask at a terminal: it sends every transcript and stores notes of every repository that they name."""
+    if arguments.yes or arguments.dry_run or not sys.stdin.isatty():
+        return True
+    print(
+        "This sends the transcripts on this machine and stores the notes of the repositories that they name."
+    )
+    print("`--dry-run` lists them first. Secrets are masked.")
+    return terminal.ask("Go on? [y/N] ").strip().lower() in {"y", "yes"}
+
+
 def _import_transcripts(arguments: argparse.Namespace, report: ImportReport) -> int:
     """They go to the server that this machine uses, which archives them; notes can be stored without one."""
     if arguments.data or arguments.store or arguments.url:
@@ -51,7 +67,9 @@ def _import_transcripts(arguments: argparse.Namespace, report: ImportReport) -> 
         return 0
     print(f"{'transcripts':12}", end="", flush=True)
     try:
-        return sync.run(argparse.Namespace(act="run", dry_run=arguments.dry_run))
+        return sync.run(
+            argparse.Namespace(act="run", dry_run=arguments.dry_run, raw=False, spool=False, seconds=math.inf)
+        )
     except errors.Refusal as refusal:
         print("not read, see below")
         report.skip("transcripts", f"{refusal.message} {refusal.hint or ''}".strip())
@@ -79,13 +97,13 @@ def _list_found(
         for found in _list_repository(arguments, home, folder, report):
             named = found.project or ("" if folder == repository else project_from_files(folder))
             yield replace(found, project=named)
-    yield from note_sources.list_home_notes(home, report.skip)
+    yield from note_sources.list_home_notes(home, report.skip, with_instructions=arguments.notes)
 
 
 def _list_repository(
     arguments: argparse.Namespace, home: Path, folder: Path, report: ImportReport
 ) -> Iterator[Found]:
-    yield from note_sources.list_repository_notes(folder, report.skip)
+    yield from note_sources.list_repository_notes(folder, report.skip, with_instructions=arguments.notes)
     yield from note_sources.list_claude_memories(home, folder, report.skip)
     if arguments.everything:
         yield from note_sources.list_known_stores(home, folder, report.skip)

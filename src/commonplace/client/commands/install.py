@@ -1,11 +1,13 @@
 """`commonplace install` and `uninstall`: server, hooks and schedule for the agents on this machine."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from commonplace import errors
+from commonplace.client import program
 from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.commands import guard
 from commonplace.client.install import (
@@ -24,12 +26,15 @@ from commonplace.client.install.changes import FileChange, RequestedEdit
 from commonplace.client.install.install_record import InstallRecord
 from commonplace.client.install.install_summary import InstallPlan
 from commonplace.client.install.machine import Machine
-from commonplace.client.install.setting_edits import SettingEdit
+from commonplace.client.install.setting_edits import SettingEdit, WriteFile
 from commonplace.client.link.remote import RemoteServer
+from commonplace.client.people import terminal
 
 
 def run(arguments: argparse.Namespace) -> int:
     guarded = guard.require_hooks_folder() if arguments.guard else None
+    if not arguments.dry_run:
+        program.make_lasting()
     plan = _plan_install(arguments)
     adds_guard = guarded is not None and not guard.is_installed(guarded)
     if not plan.changed and not plan.is_rescheduled and not adds_guard:
@@ -74,6 +79,11 @@ def _plan_install(arguments: argparse.Namespace) -> InstallPlan:
             for agent in chosen
             for edit in load_settings(agent.name).status_line_edits(this_machine)
         ]
+    if program.needs_shim():
+        shim = WriteFile(
+            program.programs_folder() / program.script_name(), program.render_shim(this_machine.program)
+        )
+        wanted.append(RequestedEdit(shim, part="settings"))
     scheduler = "" if arguments.no_schedule else schedule.find_scheduler(this_machine)
     scheduling = schedule.schedule_edits(this_machine, scheduler)
     wanted += [RequestedEdit(wish, part="schedule") for wish in scheduling]
@@ -107,7 +117,7 @@ def _wants_guard() -> bool:
     folder = guard.find_unguarded_folder()
     if folder is None or not sys.stdin.isatty():
         return False
-    answer = input(f"Also check leases before every git commit here ({folder})? [y/N] ")
+    answer = terminal.ask(f"Also check leases before every git commit here ({folder})? [y/N] ")
     return answer.strip().lower() in {"y", "yes"}
 
 
@@ -115,6 +125,10 @@ def _print_notes(plan: InstallPlan, arguments: argparse.Namespace) -> None:
     print(f"{', '.join(agent.title for agent in plan.chosen)}: connected to {plan.server.url}.")
     if fewer := tool_report.describe_fewer_tools(plan.chosen, plan.tools, is_chosen=plan.has_chosen_tools):
         print(fewer)
+    if str(program.programs_folder()) not in os.environ.get("PATH", "").split(os.pathsep):
+        print(
+            f"`commonplace` is in {program.programs_folder()}. To type it in every shell, add that to your PATH."
+        )
     for agent in plan.chosen:
         if note := load_settings(agent.name).note:
             print(note)
@@ -185,7 +199,7 @@ def _confirm_install(plan: InstallPlan, arguments: argparse.Namespace) -> bool:
     """Without a diff on the screen, the question offers it."""
     if arguments.yes or not arguments.no_diff or not sys.stdin.isatty():
         return _confirm_changes(arguments.yes)
-    answer = input("Write these changes? [y/N, d shows them line by line] ").strip().lower()
+    answer = terminal.ask("Write these changes? [y/N, d shows them line by line] ").strip().lower()
     if answer != "d":
         return answer in {"y", "yes"}
     _print_diffs(plan.changed, plan.secrets)
@@ -200,7 +214,7 @@ def _confirm_changes(yes: bool) -> bool:
             "Cannot ask for confirmation without a terminal.",
             hint="Pass --yes, or --dry-run to only show the changes.",
         )
-    return input("Write these changes? [y/N] ").strip().lower() in {"y", "yes"}
+    return terminal.ask("Write these changes? [y/N] ").strip().lower() in {"y", "yes"}
 
 
 def _set_schedule(this_machine: Machine, by: str, installed: InstallRecord, *, reschedule: bool) -> None:

@@ -9,6 +9,7 @@ import tomlkit
 from commonplace import errors
 from commonplace.client.install import files
 from commonplace.client.link import remote
+from commonplace.client.people import terminal
 from commonplace.client.project import ProjectSetting, find_project_setting, project_from_files, trust_root
 
 
@@ -35,7 +36,7 @@ def _require_consent(setting: ProjectSetting, folder: Path, *, is_given: bool) -
     question = f"{setting.path} names the project {setting.value}. Agents in {folder} will read that project and write to it."
     if not sys.stdin.isatty():
         raise errors.Invalid(question, hint="Pass --yes to agree.")
-    if input(f"{question}\nUse it? [y/N] ").strip().lower() not in ("y", "yes"):
+    if terminal.ask(f"{question}\nUse it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise errors.Conflict("Nothing was changed.")
 
 

@@ -16,35 +16,38 @@ _MAX_FILE_BYTES = 1_000_000
 _MAX_COMMITS = 200
 _MIN_COMMIT_LINES = 2
 _RECORD, _FIELD = "\x1e", "\x1f"
-# Files of a repository, and of a home folder, by the source that they become.
-_REPOSITORY_FILES = (
+# By the source that they become. Programs read instruction files themselves at every start: stored as documents too,
+# they would come back in each pack.
+_INSTRUCTION_FILES = (
     ("claude-md", "CLAUDE.md"),
     ("claude-md", "CLAUDE.local.md"),
     ("claude-md", ".claude/CLAUDE.md"),
     ("agents-md", "AGENTS.md"),
     ("gemini-md", "GEMINI.md"),
-    ("memory-md", "MEMORY.md"),
     ("cursor-rules", ".cursorrules"),
     ("cursor-rules", ".cursor/rules/*.mdc"),
     ("windsurf-rules", ".windsurfrules"),
     ("windsurf-rules", ".windsurf/rules/*.md"),
     ("copilot-instructions", ".github/copilot-instructions.md"),
-    ("serena", ".serena/memories/*.md"),
 )
-_HOME_FILES = (
+_NOTE_FILES = (("memory-md", "MEMORY.md"), ("serena", ".serena/memories/*.md"))
+_HOME_INSTRUCTION_FILES = (
     ("claude-md", ".claude/CLAUDE.md"),
     ("codex-agents-md", ".codex/AGENTS.md"),
-    ("codex-memory", ".codex/memories/*.md"),
     ("gemini-md", ".gemini/GEMINI.md"),
 )
+_HOME_NOTE_FILES = (("codex-memory", ".codex/memories/*.md"),)
 
 
-def list_repository_notes(folder: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
-    yield from _list_files(folder, _REPOSITORY_FILES, on_skip)
+def list_repository_notes(folder: Path, on_skip: OnSkip, *, with_instructions: bool) -> Iterator[FoundNote]:
+    yield from _list_files(
+        folder, (*(_INSTRUCTION_FILES if with_instructions else ()), *_NOTE_FILES), on_skip
+    )
 
 
-def list_home_notes(home: Path, on_skip: OnSkip) -> Iterator[FoundNote]:
-    yield from _list_files(home, _HOME_FILES, on_skip)
+def list_home_notes(home: Path, on_skip: OnSkip, *, with_instructions: bool) -> Iterator[FoundNote]:
+    files = (*(_HOME_INSTRUCTION_FILES if with_instructions else ()), *_HOME_NOTE_FILES)
+    yield from _list_files(home, files, on_skip)
 
 
 def list_claude_memories(home: Path, repository: Path, on_skip: OnSkip) -> Iterator[FoundNote]:

@@ -7,46 +7,41 @@ from importlib import metadata
 from pathlib import Path
 
 from commonplace import __version__
+from commonplace.client import program
 from commonplace.client.doctor.finding import Finding
 
-DISTRIBUTION = "commonplace-mcp"
 _OTHER_DISTRIBUTION = "commonplace"
-_SCRIPT = "commonplace"
 
 
 def check_program() -> Iterator[Finding]:
     yield Finding(
         "program", "ok", f"Commonplace {__version__}, Python {sys.version.split()[0]}, {sys.executable}"
     )
-    yield _check_script(Path(sys.executable).parent, shutil.which(_SCRIPT))
+    yield _check_script()
     yield from _check_package()
 
 
-def _check_script(own_folder: Path, found: str | None) -> Finding:
+def _check_script() -> Finding:
     """The hooks and settings of agents name our own path; only a person's shell can find another program."""
-    own = own_folder / _SCRIPT
-    if found is None:
-        return Finding(
-            "PATH",
-            "ok",
-            f"`commonplace` is not on PATH; use {own if own.exists() else 'uvx commonplace-mcp'}",
-        )
-    if own.exists() and Path(found).resolve() != own.resolve() and not _starts_this_package(Path(found)):
+    found = shutil.which(program.NAME)
+    if found and not program.starts_this_program(Path(found)):
+        own = Path(program.find_program()[0]).parent
         return Finding(
             "PATH",
             "warning",
             f"`commonplace` on PATH is another program: {found}",
-            f"Use {own}, or put its folder first: export PATH={own_folder}:$PATH",
+            f"Use {program.name_program()}, or put its folder first: export PATH={own}:$PATH",
         )
-    return Finding("PATH", "ok", f"`commonplace` is {found}")
-
-
-def _starts_this_package(script: Path) -> bool:
-    """Whether a script of another environment starts this program too, such as that of pipx or uv."""
-    try:
-        return b"commonplace.__main__" in script.read_bytes()[:4096]
-    except OSError:
-        return False
+    if program.is_temporary() and not program.find_lasting_script():
+        return Finding(
+            "PATH",
+            "problem",
+            "This program runs from a cache: after it is cleaned, hooks would fail.",
+            f"uv tool install {program.DISTRIBUTION}",
+        )
+    return Finding(
+        "PATH", "ok", f"`commonplace` is {found}" if found else f"Start it as {program.name_program()}"
+    )
 
 
 def _check_package() -> Iterator[Finding]:
@@ -61,5 +56,5 @@ def _check_package() -> Iterator[Finding]:
         "import",
         "problem",
         f"The package `commonplace` {other.version}, another project, is installed in the same environment.",
-        f"{sys.executable} -m pip uninstall commonplace && {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}",
+        f"{sys.executable} -m pip uninstall commonplace && {sys.executable} -m pip install --force-reinstall {program.DISTRIBUTION}",
     )

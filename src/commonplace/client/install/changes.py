@@ -199,6 +199,8 @@ def _write_change(change: FileChange, secrets: Collection[str]) -> None:
             is_ours = change.path.is_relative_to(remote.client_home())
             private = is_ours or any(secret and secret.encode() in change.after for secret in secrets)
             files.write(change.path, change.after, private=private)
+            if change.after.startswith(b"#!"):
+                change.path.chmod(0o755)
     except OSError as fault:
         raise errors.Unavailable(f"{change.path} cannot be written ({fault.strerror}).") from None
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from commonplace.client.program import find_program
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -58,7 +60,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    return Machine(Path.home(), _project_folder(Path.cwd()), _find_program())
+    return Machine(Path.home(), _project_folder(Path.cwd()), find_program())
 
 
 def _project_folder(folder: Path) -> Path:
@@ -66,15 +68,3 @@ def _project_folder(folder: Path) -> Path:
     return next(
         (candidate for candidate in (folder, *folder.parents) if (candidate / ".git").exists()), folder
     )
-
-
-def _find_program() -> tuple[str, ...]:
-    """The installed script, else `python -m commonplace` with -P, so that no module in the current folder is run."""
-    interpreter = Path(sys.executable)
-    for name in ("commonplace", "commonplace.exe"):
-        if (interpreter.parent / name).is_file():
-            return (str(interpreter.parent / name),)
-    started = Path(sys.argv[0]).absolute()
-    if started.stem == "commonplace" and started.is_file():
-        return (str(started),)
-    return (str(interpreter), "-P", "-m", "commonplace")

@@ -12,6 +12,7 @@ import sys
 from commonplace import errors
 from commonplace.client.link import remote, server_choice
 from commonplace.client.link.remote import RemoteServer
+from commonplace.client.people import terminal
 
 _TIMEOUT_SECONDS = 10
 _ROLE = "agent"
@@ -63,5 +64,5 @@ def _is_agreed(arguments: argparse.Namespace) -> bool:
         return True
     if not sys.stdin.isatty():
         return False
-    answer = input("The server requires a key. Create one for the agents of this machine? [Y/n] ")
+    answer = terminal.ask("The server requires a key. Create one for the agents of this machine? [Y/n] ")
     return answer.strip().lower() in {"", "y", "yes"}

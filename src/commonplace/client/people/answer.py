@@ -118,15 +118,16 @@ def _answer_in_turn(call: CallOperation, requests: list[dict[str, Any]]) -> int:
 def _ask(request: dict[str, Any]) -> dict[str, Any] | None:
     if request["kind"] == "question":
         answers = [
-            input(f"{terminal.clean_line(item['question'])[:60]} > ").strip() for item in request["questions"]
+            terminal.ask(f"{terminal.clean_line(item['question'])[:60]} > ").strip()
+            for item in request["questions"]
         ]
         answers = [_pick_option(item, text) for item, text in zip(request["questions"], answers, strict=True)]
         return {"decision": "answer", "answers": answers} if all(answers) else None
-    word = input("[a]llow, [d]eny, Enter: later > ").strip().lower()
+    word = terminal.ask("[a]llow, [d]eny, Enter: later > ").strip().lower()
     decision = {"a": "allow", "d": "deny"}.get(word) or _DECISIONS.get(word)
     if decision is None:
         return None
-    note = input("Note (optional) > ").strip() if decision == "deny" else ""
+    note = terminal.ask("Note (optional) > ").strip() if decision == "deny" else ""
     return {"decision": decision, **({"note": note} if note else {})}
 
 

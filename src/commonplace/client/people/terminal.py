@@ -124,3 +124,12 @@ def _has_colours() -> bool:
 
 def _terminal_columns() -> int:
     return shutil.get_terminal_size().columns
+
+
+def ask(question: str) -> str:
+    """The answer to a question; Ctrl-D answers as Enter does."""
+    try:
+        return input(question)
+    except EOFError:
+        print()
+        return ""
