@@ -262,7 +262,9 @@ class Calls:
     async def _take_notices(self, operation: Operation, session: AgentSession | None) -> list[str]:
         if session is None or not session.has_notice:
             return []
-        return await self._write_after(operation.name, lambda tx: take_notices(tx, session)) or []
+        return (
+            await self._write_after(operation.name, lambda tx: take_notices(tx, session, self.clock())) or []
+        )
 
     async def _run_transaction(self, request: CallRequest) -> Answer:
         if request.reads_first:
@@ -370,7 +372,7 @@ class Calls:
             has_news |= await touch
         await self.search.refresh_items(call.tx, call.changed_items, call.new_entries)
         has_news = has_news and not operation.leaves_notices
-        notices = await take_notices(call.tx, session) if session and has_news else []
+        notices = await take_notices(call.tx, session, call.now) if session and has_news else []
         row = (operation.name, "ok", call.agent, call.caller, call.subject)
         await self._insert_audit_row(call.tx, call.project, call.now, *row)
         return notices

@@ -36,6 +36,7 @@ NoticeKind = Literal[
 _MAX_ENTRIES = 20
 _MAX_NAMES = 5
 _MAX_TITLES = 3
+_MAX_WHOLE_MAIL = 5
 _MAX_DECISION_CHARACTERS = 60
 _MAX_MAIL_TITLE_CHARACTERS = 80
 _MAX_RULE_CHARACTERS = 200
@@ -211,14 +212,37 @@ def is_urgent_mail(notice: Notice) -> bool:
     return notice.kind == "mail" and notice.body["priority"] == "urgent"
 
 
-async def take_notices(tx: Tx, session: AgentSession) -> list[str]:
-    """The lines that the reply shows; they are told once."""
+async def take_notices(tx: Tx, session: AgentSession, now: int) -> list[str]:
+    """The lines that the reply shows; they are told once, and mail that they show whole is delivered with them."""
     rows = await tx.all(
         "delete from notice where project = $1 and session = $2 returning at, id, text, kind, subject, body",
         session.project,
         session.id,
     )
-    return render_notices([_read_row(row) for row in sorted(rows, key=lambda row: (row["at"], row["id"]))])
+    notices = [_read_row(row) for row in sorted(rows, key=lambda row: (row["at"], row["id"]))]
+    return render_notices(await _deliver_whole_mail(tx, session, notices, now))
+
+
+async def _deliver_whole_mail(
+    tx: Tx, session: AgentSession, notices: Sequence[Notice], now: int
+) -> list[Notice]:
+    """Mark short mail as delivered; leave out what another session of the agent was given meanwhile."""
+    whole = [notice.subject for notice in _rank_mail(notices) if "text" in notice.body][:_MAX_WHOLE_MAIL]
+    if not whole:
+        return list(notices)
+    rows = await tx.all(
+        "update delivery set state = 1, changed_by = $2, changed_at = $4"
+        " where project = $1 and agent = $2 and message = any($3) and state = 0 returning message",
+        *(session.project, session.agent, whole, now),
+    )
+    given = set(whole) - {row["message"] for row in rows}
+    return [notice for notice in notices if notice.kind != "mail" or notice.subject not in given]
+
+
+def _rank_mail(notices: Sequence[Notice]) -> list[Notice]:
+    """Answers to the reader first, then what is urgent."""
+    mail = [notice for notice in notices if notice.kind == "mail"]
+    return sorted(mail, key=lambda each: (not each.body.get("is_answer"), each.body["priority"] != "urgent"))
 
 
 def _read_row(row: Row) -> Notice:
@@ -235,7 +259,7 @@ def _read_row(row: Row) -> Notice:
 
 def render_notices(notices: Sequence[Notice]) -> list[str]:
     """One line for all mail, then the others in order, then one line for all paths that came free."""
-    mail = [notice.body for notice in notices if notice.kind == "mail"]
+    mail = _rank_mail(notices)
     free = [notice.body for notice in notices if notice.kind == "free"]
     lines = [_render_notice(notice) for notice in notices if notice.kind not in ("mail", "free")]
     every = [*([_render_mail(mail)] if mail else []), *lines, *([_render_free_paths(free)] if free else [])]
@@ -247,25 +271,26 @@ def _render_notice(notice: Notice) -> str:
     return render(notice.body) if render else str(notice.body["text"])
 
 
-def _render_mail(bodies: Sequence[_Body]) -> str:
-    """Name the titles of answers to the reader first, then of what is urgent."""
-    urgent = sum(body["priority"] == "urgent" for body in bodies)
-    count = f"{len(bodies)} new message{'s' if len(bodies) > 1 else ''}"
-    senders = list_names([body["sender"] for body in bodies], _MAX_NAMES)
-    mail = f"{count}{f' ({urgent} urgent)' if urgent else ''} from {senders}"
-    ranked = sorted(bodies, key=lambda body: (not body.get("is_answer"), body["priority"] != "urgent"))
-    titles = [
-        f'"{shorten_line(body["title"], _MAX_MAIL_TITLE_CHARACTERS)}"'
-        f"{' (answers yours)' if body.get('is_answer') else ''}"
-        for body in ranked
-        if body["title"].strip()
-    ]
-    return f"{mail}: {_join_titles(list(dict.fromkeys(titles)))}" if titles else mail
+def _render_mail(mail: Sequence[Notice]) -> str:
+    """Short messages whole, of others the first line; each with its id."""
+    urgent = sum(notice.body["priority"] == "urgent" for notice in mail)
+    count = f"{len(mail)} new message{'s' if len(mail) > 1 else ''}"
+    senders = list_names([notice.body["sender"] for notice in mail], _MAX_NAMES)
+    whole = [notice for notice in mail if "text" in notice.body][:_MAX_WHOLE_MAIL]
+    titles = [notice for notice in mail if notice not in whole]
+    shown = [*whole, *titles[:_MAX_TITLES]]
+    more = [f"and {len(mail) - len(shown)} more (memory_get_messages)"] if len(mail) > len(shown) else []
+    names_sender = len({notice.body["sender"] for notice in mail}) > 1
+    told = "; ".join([*(_quote_mail(notice, names_sender=names_sender) for notice in shown), *more])
+    return f"{count}{f' ({urgent} urgent)' if urgent else ''} from {senders}: {told}"
 
 
-def _join_titles(titles: Sequence[str]) -> str:
-    more = f" and {len(titles) - _MAX_TITLES} more" if len(titles) > _MAX_TITLES else ""
-    return ", ".join(titles[:_MAX_TITLES]) + more
+def _quote_mail(notice: Notice, *, names_sender: bool) -> str:
+    body = notice.body
+    sender = f"{body['sender']}: " if names_sender else ""
+    text = body.get("text") or shorten_line(body["title"], _MAX_MAIL_TITLE_CHARACTERS)
+    answers = ", answers yours" if body.get("is_answer") else ""
+    return f'{sender}"{text}" ({notice.subject}{answers})'
 
 
 def _render_free_paths(bodies: Sequence[_Body]) -> str:

@@ -1,11 +1,17 @@
 """How an operation says that it has nothing to answer yet: `call.py` runs it again when something happened."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from commonplace.store.database import Work
 
 if TYPE_CHECKING:
     from commonplace.call import Call
+
+
+WaitSeconds = Annotated[int, Field(ge=0, le=60)]
+"""The one bound of every argument `wait_seconds`."""
 
 
 class WaitForEvents(Exception):

@@ -122,7 +122,7 @@ def test_no_help_is_written_for_an_argument_that_does_not_exist():
     assert (ARGUMENT_HELP.keys() | SHORT_HELP.keys()) - known == set()
 
 
-@pytest.mark.parametrize(("tool", "most"), [("memory_get_messages", 50), ("memory_lock_files", 60)])
+@pytest.mark.parametrize(("tool", "most"), [("memory_get_messages", 60), ("memory_lock_files", 60)])
 def test_schema_names_the_longest_wait(tool: str, most: int):
     properties = tool_definition(CATALOGUE.tools[tool])["inputSchema"]["properties"]
     assert properties["wait_seconds"]["maximum"] == most

@@ -268,7 +268,8 @@ async def test_ask_person_waits_for_the_answer_through_other_news_and_tells_it_t
     await _answer(team, request["id"], decision="answer", answers=["yes"])
     reply = await asyncio.wait_for(asking, PATIENCE_SECONDS)
     assert (reply["status"], reply["answer"]) == ("answered", "yes")
-    assert reply["_notice"] == ['2 new messages from ben: "Lunch?", "Pizza?"']
+    (notice,) = reply["_notice"]
+    assert notice.startswith('2 new messages from ben: "Lunch?"')
 
 
 async def test_urgent_mail_ends_the_wait_for_a_person(team):

@@ -37,7 +37,7 @@ from commonplace.operation import Operation, Tool
 from commonplace.quoting.marks import mark_reply
 from commonplace.resource import Resource
 from commonplace.room import list_operations
-from commonplace.rooms.projects.completions import COMPLETIONS, MAX_PREFIX_CHARACTERS
+from commonplace.rooms.projects.contributes import COMPLETIONS, MAX_PREFIX_CHARACTERS
 from commonplace.rooms.projects.event_feed import find_event_reader
 
 _MAX_COMPLETIONS = 100

@@ -2,18 +2,17 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
+from commonplace.rooms.agent_memory import contributes
 from commonplace.rooms.agent_memory.operations import delete_memory, get_memory, list_memory, set_memory
-from commonplace.rooms.agent_memory.renames import move_memory
-from commonplace.rooms.agent_memory.retention import EXPIRED_MEMORY
 
 ROOM = Room(
     name="agent_memory",
     purpose=__doc__,
     toolset="context",
     operations=(set_memory, get_memory, list_memory, delete_memory),
-    retention=(EXPIRED_MEMORY,),
+    retention=(contributes.EXPIRED_MEMORY,),
     agent_columns=declare_agent_columns(
         room=("context_memory.agent", "context_memory_usage.agent"),
     ),
-    on_rename=(move_memory,),
+    on_rename=(contributes.move_memory,),
 )

@@ -6,7 +6,7 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.checklists import model, store
-from commonplace.rooms.checklists.events import CHECKLIST_CHANGED
+from commonplace.rooms.checklists.contributes import CHECKLIST_CHANGED, CHECKLIST_KIND
 from commonplace.rooms.checklists.model import (
     ChangedChecklist,
     CheckedItem,
@@ -15,7 +15,6 @@ from commonplace.rooms.checklists.model import (
     ChecklistSummary,
     DeletedChecklist,
 )
-from commonplace.rooms.checklists.search import CHECKLIST_KIND
 from commonplace.store.database import Row
 from commonplace.suggestions import find_close_name
 

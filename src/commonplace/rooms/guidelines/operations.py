@@ -3,9 +3,8 @@
 from commonplace import access, errors
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
-from commonplace.rooms.guidelines import model, notices, rule_set, store
-from commonplace.rooms.guidelines.events import GUIDELINE_CHANGED
-from commonplace.rooms.guidelines.search import GUIDELINE_KIND
+from commonplace.rooms.guidelines import contributes, model, rule_set, store
+from commonplace.rooms.guidelines.contributes import GUIDELINE_CHANGED, GUIDELINE_KIND
 from commonplace.store.database import Row
 from commonplace.suggestions import suggest_project
 
@@ -14,7 +13,7 @@ from commonplace.suggestions import suggest_project
 async def list_guidelines(call: Call, scope: model.GuidelineScope | None = None) -> model.GuidelineListing:
     """List the global and the project's guidelines, by priority."""
     rows = await store.list_guidelines_of_projects(call.tx, _readable_projects(call, scope))
-    notices.forget_notices(call, rows)
+    contributes.forget_notices(call, rows)
     return model.GuidelineListing(count=len(rows), guidelines=[model.Guideline.from_row(row) for row in rows])
 
 
@@ -26,7 +25,7 @@ async def get_guideline(
     for project in reversed(_readable_projects(call, scope)):
         row = await store.find_guideline(call.tx, project, name)
         if row is not None:
-            notices.forget_notices(call, [row])
+            contributes.forget_notices(call, [row])
             return model.Guideline.from_row(row)
     raise _guideline_not_found(name)
 
@@ -61,7 +60,7 @@ async def set_guideline(
     if row["enforce"]:
         await store.renew_rule_version(call.tx, project)
     is_new_text = existing is None or existing["rule"] != rule
-    notified = await notices.announce_guideline(call, row) if is_new_text else []
+    notified = await contributes.announce_guideline(call, row) if is_new_text else []
     _record_guideline_change(call, row, "set")
     outcome = "updated" if existing else "created"
     return model.ChangedGuideline.from_row(row, outcome, notified)

@@ -10,6 +10,7 @@ from commonplace.file_region import FileRegion, split_region
 from commonplace.operation import Reply
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
 from commonplace.store.database import Row
+from commonplace.waiting import WaitSeconds
 
 MAX_FILES_PER_CALL = 200
 MAX_LOCKS_PER_SESSION = 1_000
@@ -19,7 +20,7 @@ LockPath = Annotated[str, Field(min_length=1, max_length=8_192)]
 LockPaths = Annotated[list[LockPath], Field(min_length=1, max_length=MAX_FILES_PER_CALL)]
 LockReason = Annotated[str, Field(max_length=500)]
 LeaseMinutes = Annotated[int, Field(ge=1, le=240)]
-LockWaitSeconds = Annotated[int, Field(ge=0, le=60)]
+LockWaitSeconds = WaitSeconds
 
 
 class LockedRegion(Reply):

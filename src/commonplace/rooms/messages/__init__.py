@@ -2,9 +2,7 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.messages.boot import AWAITING_REPLY_SECTION, MESSAGES_SECTION
-from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
-from commonplace.rooms.messages.finders import FINDERS
+from commonplace.rooms.messages import contributes
 from commonplace.rooms.messages.operations import (
     acknowledge_message,
     claim_message,
@@ -12,10 +10,6 @@ from commonplace.rooms.messages.operations import (
     send_message,
     update_message_status,
 )
-from commonplace.rooms.messages.renames import move_mail
-from commonplace.rooms.messages.resources import INBOX, list_inbox
-from commonplace.rooms.messages.retention import FINISHED_DELIVERIES, FINISHED_MESSAGES
-from commonplace.rooms.messages.search import SEARCH_SOURCE
 from commonplace.rooms.messages.threads import list_threads, read_thread
 
 ROOM = Room(
@@ -23,16 +17,16 @@ ROOM = Room(
     purpose=__doc__,
     toolset="work",
     operations=(send_message, get_messages, acknowledge_message, update_message_status, claim_message),
-    program_operations=(list_inbox, list_threads, read_thread),
-    boot_sections=(MESSAGES_SECTION, AWAITING_REPLY_SECTION),
-    retention=(FINISHED_DELIVERIES, FINISHED_MESSAGES),
-    resources=(INBOX,),
-    finders=FINDERS,
-    search_sources=(SEARCH_SOURCE,),
-    events=(MESSAGE_SENT, MESSAGE_UPDATED, MESSAGE_CLAIMED),
+    program_operations=(contributes.list_inbox, list_threads, read_thread),
+    boot_sections=(contributes.MESSAGES_SECTION, contributes.AWAITING_REPLY_SECTION),
+    retention=(contributes.FINISHED_DELIVERIES, contributes.FINISHED_MESSAGES),
+    resources=(contributes.INBOX,),
+    finders={"msg_": contributes.find_message},
+    search_sources=(contributes.SEARCH_SOURCE,),
+    events=(contributes.MESSAGE_SENT, contributes.MESSAGE_UPDATED, contributes.MESSAGE_CLAIMED),
     agent_columns=declare_agent_columns(
         room=("message.sender", "message.addressed_to", "message.owner", "delivery.agent", "entry.readers"),
         never=("delivery.changed_by",),
     ),
-    on_rename=(move_mail,),
+    on_rename=(contributes.move_mail,),
 )

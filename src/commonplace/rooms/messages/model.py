@@ -24,6 +24,8 @@ _MAX_PAGE_CHARACTERS = 100_000
 _THREAD_CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(\w+)")
 _MAX_TITLE_CHARACTERS = 100
 _MAX_THREAD_SUBJECT_CHARACTERS = 40
+_MAX_SHORT_CHARACTERS = 200
+_MAX_SHORT_LINES = 2
 _MAX_OFFLINE_NAMED = 20
 _MAX_LEFT_OUT_NAMED = 5
 
@@ -38,7 +40,6 @@ IdempotencyKey = Annotated[str, Field(min_length=1, max_length=100)]
 """`idempotency.py` takes it before the operation runs."""
 InboxCursor = Annotated[str, Field(max_length=60)]
 InboxLimit = Annotated[int, Field(ge=1, le=100)]
-WaitSeconds = Annotated[int, Field(ge=0, le=50)]
 
 MESSAGE_STATUSES: tuple[MessageStatus, ...] = get_args(MessageStatus)
 PRIORITY_RANKS = {priority: rank for rank, priority in enumerate(get_args(MessagePriority))}
@@ -92,9 +93,16 @@ class MessageDraft(msgspec.Struct, frozen=True):
         is_answer = agent == self.parent_sender
         subject = self.subject.strip()
         if not subject and is_answer and self.thread_subject:
-            subject = f"Re: {shorten_line(self.thread_subject, _MAX_THREAD_SUBJECT_CHARACTERS)}: {self.body}"
-        title = shorten_line(subject or self.body, _MAX_TITLE_CHARACTERS)
-        body = {"priority": self.priority, "sender": self.sender, "title": title, "is_answer": is_answer}
+            subject = f"Re: {shorten_line(self.thread_subject, _MAX_THREAD_SUBJECT_CHARACTERS)}"
+        text = f"{subject}: {self.body}" if subject else self.body
+        is_short = len(self.body) <= _MAX_SHORT_CHARACTERS and self.body.count("\n") < _MAX_SHORT_LINES
+        body = {
+            "priority": self.priority,
+            "sender": self.sender,
+            "title": shorten_line(self.subject.strip() or text, _MAX_TITLE_CHARACTERS),
+            "is_answer": is_answer,
+            **({"text": text} if is_short else {}),
+        }
         return Notice("mail", body, message)
 
 
@@ -102,11 +110,13 @@ class SentMessage(Reply):
     status: str
     message_id: str
     to: str
-    to_project: str
-    thread_id: str
     recipients: int
-    chain_depth: int
-    live_subscribers: int
+    to_project: str = ""
+    """If it is another one than the sender's."""
+    thread_id: str = ""
+    """If the message does not begin its thread."""
+    chain_depth: int = 0
+    live_subscribers: int = 0
     duplicate: bool = False
     offline: list[str] = []
     """Recipients without a live session; they get the message when they start one."""
@@ -114,28 +124,27 @@ class SentMessage(Reply):
     """Agents of the project that a broadcast left out: their session is gone and nothing says that they come back."""
     not_addressed_names: list[str] = []
     """The first of them."""
-    delivery: str = ""
-    """When the recipients see it."""
     warning: str = ""
 
     @classmethod
     def from_row(
         cls,
         row: Row,
+        sender_project: str,
         *,
-        live_sessions: int,
+        live_sessions: int = 0,
         duplicate: bool = False,
         offline: Sequence[str] = (),
         not_addressed: Sequence[str] = (),
         is_stranger: bool = False,
-        delivery: str = "",
+        lives_in: str = "",
     ) -> "SentMessage":
         return cls(
             status="queued",
             message_id=row["id"],
             to=row["addressed_to"],
-            to_project=row["project"],
-            thread_id=row["thread"],
+            to_project="" if row["project"] == sender_project else row["project"],
+            thread_id="" if row["thread"] == row["id"] else row["thread"],
             recipients=row["recipients"],
             chain_depth=row["chain_depth"],
             live_subscribers=live_sessions,
@@ -143,16 +152,15 @@ class SentMessage(Reply):
             offline=list(offline[:_MAX_OFFLINE_NAMED]),
             not_addressed=len(not_addressed),
             not_addressed_names=[f"{name} (offline)" for name in not_addressed[:_MAX_LEFT_OUT_NAMED]],
-            delivery=delivery,
-            warning=_delivery_warning(row, is_stranger=is_stranger),
+            warning=_delivery_warning(row, is_stranger=is_stranger, lives_in=lives_in),
         )
 
 
-def _delivery_warning(row: Row, *, is_stranger: bool) -> str:
+def _delivery_warning(row: Row, *, is_stranger: bool, lives_in: str) -> str:
     if is_stranger:
-        return (
-            f"No agent '{row['addressed_to']}' has been in this project yet; one that starts there gets it."
-        )
+        name = row["addressed_to"]
+        known = f" '{name}' is known in '{lives_in}': pass to_project='{lives_in}'." if lives_in else ""
+        return f"No agent '{name}' has been in this project yet; one that starts there gets it.{known}"
     if not row["recipients"]:
         return "No recipients: no other agent of the project is alive or known to come back."
     if row["chain_depth"] > MAX_PUSHED_CHAIN_DEPTH:
@@ -163,14 +171,16 @@ def _delivery_warning(row: Row, *, is_stranger: bool) -> str:
 class InboxMessage(Reply):
     id: str
     sender: str = msgspec.field(name="from")
-    from_project: str
-    category: str
-    priority: str
     status: str
     created: str
-    thread_id: str
-    chain_depth: int
     age: str
+    from_project: str = ""
+    """If it is another one than the reader's."""
+    category: MessageCategory = "info"
+    priority: MessagePriority = "normal"
+    thread_id: str = ""
+    """If the message does not begin its thread."""
+    chain_depth: int = 0
     to: str = ""
     subject: str = ""
     message: str = ""
@@ -183,12 +193,12 @@ class InboxMessage(Reply):
         return cls(
             id=row["id"],
             sender=row["sender"],
-            from_project=row["sender_project"],
+            from_project="" if row["sender_project"] == row["project"] else row["sender_project"],
             category=row["category"],
             priority=row["priority"],
             status=MESSAGE_STATUSES[row["state"]],
             created=iso(row["created_at"]),
-            thread_id=row["thread"],
+            thread_id="" if row["thread"] == row["id"] else row["thread"],
             chain_depth=row["chain_depth"],
             age=format_age(row["created_at"], now),
             to=row["addressed_to"]

@@ -11,8 +11,12 @@ from commonplace.notices import drop_notices, leave_notices
 from commonplace.operation import alias, operation
 from commonplace.project import is_project_admin
 from commonplace.rooms.messages import model, recipients, sending, store
-from commonplace.rooms.messages.delivery_words import describe_delivery, describe_duplicate
-from commonplace.rooms.messages.events import MESSAGE_CLAIMED, MESSAGE_SENT, MESSAGE_UPDATED
+from commonplace.rooms.messages.contributes import (
+    MESSAGE_CLAIMED,
+    MESSAGE_SENT,
+    MESSAGE_UPDATED,
+    build_new_entry,
+)
 from commonplace.rooms.messages.model import (
     InboxMessage,
     InboxPage,
@@ -21,13 +25,12 @@ from commonplace.rooms.messages.model import (
     MessageStatusChange,
     SentMessage,
 )
-from commonplace.rooms.messages.search import build_new_entry
 from commonplace.rooms.work.waits import end_waits_for_message
 from commonplace.search.engine import prepare_words
 from commonplace.store import ids
 from commonplace.store.database import Row
 from commonplace.store.ids import Id
-from commonplace.waiting import WaitForEvents, describe_wait
+from commonplace.waiting import WaitForEvents, WaitSeconds, describe_wait
 
 
 @operation(
@@ -43,7 +46,7 @@ async def send_message(
     subject: model.MessageSubject | None = None,
     priority: model.MessagePriority = "normal",
     category: model.MessageCategory = "info",
-    to_project: ProjectSpelling | None = None,
+    to_project: Annotated[ProjectSpelling | None, alias("project")] = None,
     reply_to: Id | None = None,
     in_response_to: Id | None = None,
     require_human: bool = False,
@@ -89,7 +92,7 @@ async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
         draft = draft.with_recipient(to.address)
         facts = await sending.load_address_facts(call.tx, draft, to.names, since, call.now)
     if facts.duplicate:
-        return await _answer_duplicate(call, facts.duplicate)
+        return _answer_duplicate(call, facts.duplicate)
     await sending.expect_no_duplicate(call.tx, draft, since)
     row = await sending.insert_message(call.tx, draft, to.names, call.now)
     if row["body"]:
@@ -100,23 +103,18 @@ async def _send_draft(call: Call, draft: MessageDraft) -> SentMessage:
     offline = to.list_offline({session["agent"] for session in facts.sessions})
     return SentMessage.from_row(
         row,
+        call.project,
         live_sessions=store.count_recently_active(facts.sessions, call.now),
         offline=offline,
         not_addressed=to.not_addressed,
         is_stranger=to.is_stranger,
-        delivery=await describe_delivery(call, draft, to, facts.sessions),
+        lives_in=to.lives_in,
     )
 
 
-async def _answer_duplicate(call: Call, first: Row) -> SentMessage:
-    deliveries = await store.list_deliveries(call.tx, first["project"], first["id"])
-    agents = [delivery["agent"] for delivery in deliveries]
-    live_sessions = await store.list_live_session_ids(
-        call.tx, first["project"], agents, call.now - model.LIVE_SUBSCRIBER_WINDOW
-    )
+def _answer_duplicate(call: Call, first: Row) -> SentMessage:
     call.subject = f"{first['id']} again"
-    delivery = describe_duplicate(deliveries, first["created_at"], call.now)
-    return SentMessage.from_row(first, live_sessions=len(live_sessions), duplicate=True, delivery=delivery)
+    return SentMessage.from_row(first, call.project, duplicate=True)
 
 
 async def _push_message(
@@ -148,7 +146,7 @@ async def get_messages(
     for_instance: AgentName | None = None,
     category: model.MessageCategory | None = None,
     headers_only: bool = False,
-    wait_seconds: model.WaitSeconds = 0,
+    wait_seconds: WaitSeconds = 0,
 ) -> InboxPage:
     """Inbox: do I have mail; check, fetch, read new (unread) messages: did anyone write me, answer my
     question; urgent first; wait (listen, block) until reply; see thread (conversation)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from commonplace import errors
 from commonplace.call import Call
-from commonplace.project import is_registered_project
+from commonplace.project import is_registered_project, list_all_project_names
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.browser_store import list_people
 from commonplace.rooms.messages import store
@@ -27,6 +27,8 @@ class Recipients:
     not_addressed: Sequence[str] = ()
     is_stranger: bool = False
     """No agent of this name has been in the project; it gets the message if one starts there."""
+    lives_in: str = ""
+    """The only other project in which a stranger is known."""
 
     def list_offline(self, live_agents: Collection[str]) -> list[str]:
         return [name for name in self.names if name not in live_agents and name not in self.people]
@@ -45,7 +47,9 @@ async def resolve_recipients(call: Call, project: str, to: str) -> Recipients:
     if to in await list_people(call.tx, project, call.now):
         return Recipients(to, [to], frozenset([to]))
     name = await _match_agent_name(call, project, to)
-    return Recipients(name or to, [name or to], is_stranger=not name)
+    if name:
+        return Recipients(name, [name])
+    return Recipients(to, [to], is_stranger=True, lives_in=await _find_only_project(call, project, to))
 
 
 async def _resolve_everyone(call: Call, project: str) -> Recipients:
@@ -70,13 +74,32 @@ async def _match_agent_name(call: Call, project: str, to: str) -> str:
     others = [name for name in names if not _is_sender(call, project, name)]
     if not others and not await is_registered_project(call.tx, project):
         return ""
+    elsewhere = await _find_only_project(call, project, to)
     suggestions = difflib.get_close_matches(to, names, n=_MAX_SUGGESTIONS, cutoff=_SUGGESTION_CUTOFF)
-    hint = (
-        f"Did you mean {' or '.join(suggestions)}?"
-        if suggestions
-        else "Call memory_list_agents for the names."
+    hint = "Call memory_list_agents for the names."
+    if elsewhere:
+        hint = f"'{to}' is an agent of the project '{elsewhere}': pass to_project='{elsewhere}'."
+    elif suggestions:
+        hint = f"Did you mean {' or '.join(suggestions)}?"
+    raise errors.NotFound(
+        f"Unknown agent '{to}' in project '{project}'.",
+        hint=hint,
+        close=suggestions,
+        **({"to_project": elsewhere} if elsewhere else {}),
     )
-    raise errors.NotFound(f"Unknown agent '{to}' in project '{project}'.", hint=hint, close=suggestions)
+
+
+async def _find_only_project(call: Call, project: str, name: str) -> str:
+    """The one other project that the caller may see in which an agent has this name; empty if none or several have."""
+    others = [
+        each
+        for each in await list_all_project_names(call.tx)
+        if each != project and call.caller.sees_project(each)
+    ]
+    statement = "select project from agent where project = $1 and name = $2"
+    found = await call.tx.together(*((statement, each, name) for each in others)) if others else []
+    projects = [rows[0]["project"] for rows in found if rows]
+    return projects[0] if len(projects) == 1 else ""
 
 
 def _is_sender(call: Call, project: str, name: str) -> bool:

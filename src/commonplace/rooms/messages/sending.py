@@ -73,16 +73,16 @@ async def insert_message(tx: Tx, draft: MessageDraft, agents: Sequence[str], now
         "fingerprint": draft.fingerprint,
         "created_at": now,
     }
-    placeholders = ", ".join(f"${position}" for position in range(1, len(row) + 1))
+    placeholders = ", ".join(f"${position}" for position in range(2, len(row) + 1))
     await add_to_counter(tx, draft.project, "message", 1)
     await tx.queue(
         f"insert into message ({', '.join(row)}, n)"
-        f" select {placeholders}, n from counter where project = $1 and name = 'message'",
+        f" select project, {placeholders}, n from counter where project = $1 and name = 'message'",
         *row.values(),
     )
     await tx.many(
         "insert into delivery (project, message, agent, n, rank, thread, category, state, note, changed_by, changed_at)"
-        " select $1, $2, $3, n, $4, $5, $6, $7, '', '', $8 from counter where project = $1 and name = 'message'",
+        " select project, $2, $3, n, $4, $5, $6, $7, '', '', $8 from counter where project = $1 and name = 'message'",
         [
             (
                 draft.project,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from commonplace.agent_names import AgentRename
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS, is_live
 from commonplace.project import list_all_project_names
 from commonplace.rooms.messages.model import (
@@ -15,8 +16,12 @@ _PENDING = MESSAGE_STATUSES.index("pending")
 _DELIVERED = MESSAGE_STATUSES.index("delivered")
 COMPLETED = MESSAGE_STATUSES.index("completed")
 _WITHOUT_DELIVERY = (
-    "created_at < $2 and (idempotency_key is null or body <> '') and not exists (select 1 from delivery"
-    " where delivery.project = message.project and delivery.message = message.id)"
+    "created_at < $2 and not exists (select 1 from delivery where delivery.project = {project}"
+    " and delivery.message = message.id)"
+)
+_BOTH_RECEIVED = (
+    "exists (select 1 from delivery as other where other.project = $1 and other.message = delivery.message"
+    " and other.agent = $2{condition})"
 )
 _URGENT = PRIORITY_RANKS["urgent"]
 MESSAGE_COLUMNS = (
@@ -151,7 +156,7 @@ async def list_inbox_messages(
             conditions += add_condition(f"delivery.{column} = {{}}", value)
     return await tx.all(
         f"select {MESSAGE_COLUMNS}, delivery.rank, delivery.state from delivery"
-        " join message on message.project = delivery.project and message.id = delivery.message"
+        " join message on message.project = $1 and message.id = delivery.message"
         f" where delivery.project = $1 and delivery.agent = $2{conditions} order by delivery.rank, delivery.n limit $3",
         *values,
     )
@@ -168,20 +173,30 @@ async def list_thread_messages(
     category: str | None = None,
 ) -> Sequence[Row]:
     """List both sides of a thread, oldest first; the state of a message that the agent sent is its recipients' earliest."""
-    return await tx.all(
-        "select * from ("
-        f" select {MESSAGE_COLUMNS}, delivery.state, 0 as is_own from delivery"
-        "  join message on message.project = delivery.project and message.id = delivery.message"
-        "  where delivery.project = $1 and delivery.agent = $2 and delivery.thread = $3"
-        f" union all select {MESSAGE_COLUMNS}, coalesce((select min(delivery.state) from delivery"
-        "   where delivery.project = message.project and delivery.message = message.id), 0) as state, 1 as is_own"
-        "  from message where message.project = any($4) and message.thread = $3 and message.sender_project = $1"
-        "  and message.sender = $2 and not exists (select 1 from delivery where delivery.project = message.project"
-        "   and delivery.message = message.id and delivery.agent = $2 and message.project = $1)"
-        ") as thread_message where (created_at, n, id) > ($5, $6, $7)"
-        " and (cast($8 as text) is null or category = $8) order by created_at, n, id limit $9",
-        *(project, agent, thread, await list_all_project_names(tx), *(after or (0, 0, "")), category, limit),
+    page = (
+        " and (message.created_at, message.n, message.id) > ($5, $6, $7)"
+        " and (cast($8 as text) is null or message.category = $8)"
+        " order by message.created_at, message.n, message.id limit $9"
     )
+    received = (
+        f"select {MESSAGE_COLUMNS}, delivery.state, 0 as is_own from delivery"
+        " join message on message.project = $1 and message.id = delivery.message"
+        f" where delivery.project = $3 and delivery.project = $1 and delivery.agent = $4 and delivery.thread = $2{page}"
+    )
+    sent = (
+        f"select {MESSAGE_COLUMNS}, coalesce((select min(delivery.state) from delivery where delivery.project = $1"
+        "  and delivery.message = message.id), 0) as state, 1 as is_own from message"
+        " where message.project = $1 and message.thread = $2 and message.sender_project = $3 and message.sender = $4"
+        "  and not exists (select 1 from delivery where delivery.project = $1 and $1 = $3"
+        f"   and delivery.message = message.id and delivery.agent = $4){page}"
+    )
+    values = (thread, project, agent, *(after or (0, 0, "")), category, limit)
+    parts = await tx.together(
+        (received, project, *values),
+        *((sent, each, *values) for each in await list_all_project_names(tx)),
+    )
+    rows = [row for part in parts for row in part]
+    return sorted(rows, key=lambda row: (row["created_at"], row["n"], row["id"]))[:limit]
 
 
 async def list_thread_ids(tx: Tx, project: str, agent: str, prefix: str) -> list[str]:
@@ -260,7 +275,7 @@ async def list_some_projects_with_delivered_messages(
     tx: Tx, projects: Sequence[str], before: int, limit: int
 ) -> set[str]:
     rows = await tx.all(
-        f"select project from message where project = any($1) and {_WITHOUT_DELIVERY} limit $3",
+        f"select project from message where project = any($1) and {_WITHOUT_DELIVERY.format(project='message.project')} limit $3",
         projects,
         before,
         limit,
@@ -270,24 +285,55 @@ async def list_some_projects_with_delivered_messages(
 
 async def count_delivered_messages(tx: Tx, project: str, before: int) -> int:
     row = await tx.one(
-        f"select count(*) as n from message where project = $1 and {_WITHOUT_DELIVERY}", project, before
+        f"select count(*) as n from message where project = $1 and {_WITHOUT_DELIVERY.format(project='$1')}",
+        *(project, before),
     )
     return int(row["n"]) if row else 0
 
 
 async def delete_delivered_messages(tx: Tx, project: str, before: int, limit: int) -> list[str]:
-    """Delete messages without deliveries; return the ids of those that are gone or empty.
+    """Delete messages without deliveries; return their ids."""
+    rows = await tx.all(
+        "delete from message where project = $1 and id in (select id from message where project = $1"
+        f" and {_WITHOUT_DELIVERY.format(project='$1')} limit $3) returning id",
+        *(project, before, limit),
+    )
+    return [row["id"] for row in rows]
 
-    A message that an earlier version stored with an idempotency key keeps its row without the body.
-    """
-    some = f"id in (select id from message where project = $1 and {_WITHOUT_DELIVERY} limit $3)"
-    deleted = await tx.all(
-        f"delete from message where project = $1 and idempotency_key is null and {some} returning id",
-        project,
-        before,
-        limit,
+
+async def move_deliveries(tx: Tx, rename: AgentRename) -> Sequence[Row]:
+    """Of a message that both names received one copy stays, in the state that is further."""
+    project, old, new = rename.project, rename.old, rename.new
+    is_behind = _BOTH_RECEIVED.format(condition=" and other.state > delivery.state")
+    await tx.run(
+        "update delivery set state = (select other.state from delivery as other where other.project = $1"
+        "  and other.message = delivery.message and other.agent = $2)"
+        f" where project = $1 and agent = $3 and {is_behind}",
+        *(project, old, new),
     )
-    emptied = await tx.all(
-        f"update message set body = '' where project = $1 and {some} returning id", project, before, limit
+    await tx.run(
+        f"delete from delivery where project = $1 and agent = $3 and {_BOTH_RECEIVED.format(condition='')}",
+        *(project, new, old),
     )
-    return [row["id"] for row in (*deleted, *emptied)]
+    for column in ("owner", "addressed_to"):
+        await tx.run(
+            f"update message set {column} = $3 where project = $1 and {column} = $2"
+            " and id in (select message from delivery where project = $1 and agent = any($4))",
+            *(project, old, new, [old, new]),
+        )
+    return await tx.all(
+        "update delivery set agent = $3 where project = $1 and agent = $2 returning project, message as id",
+        *(project, old, new),
+    )
+
+
+async def move_sent_messages(tx: Tx, rename: AgentRename) -> Sequence[Row]:
+    """What it sent, to any project."""
+    moved: list[Row] = []
+    for project in await list_all_project_names(tx):
+        moved += await tx.all(
+            "update message set sender = $4 where project = $1 and sender_project = $2 and sender = $3"
+            " returning project, id",
+            *(project, rename.project, rename.old, rename.new),
+        )
+    return moved

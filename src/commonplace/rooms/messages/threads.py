@@ -17,14 +17,25 @@ from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.operation import Reply, operation
 from commonplace.project import is_project_admin
-from commonplace.rooms.messages import model, thread_store
+from commonplace.rooms.messages import model
 from commonplace.shortening import shorten_line
-from commonplace.store.database import Row
+from commonplace.store.database import Row, Tx
 
 ThreadLimit = Annotated[int, Field(ge=1, le=100)]
 ThreadCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\w{1,64}$")]
 ThreadId = Annotated[str, Field(min_length=1, max_length=64)]
 _SNIPPET_CHARACTERS = 140
+_WINDOW_MESSAGES = 500
+"""One page of threads is grouped out of this many messages, so that its cost does not grow with the mail."""
+_MAX_THREAD_MESSAGES = 500
+_COLUMNS = (
+    "message.project, message.id, message.thread, message.sender, message.addressed_to, message.subject, message.body,"
+    " message.priority, message.category, message.require_human, message.reply_to, message.created_at"
+)
+_IS_VISIBLE = (
+    " and ($3 = 1 or message.sender = $2 or exists (select 1 from delivery where delivery.project = $1"
+    "  and delivery.message = message.id and delivery.agent = $2))"
+)
 
 
 class Thread(Reply):
@@ -87,11 +98,9 @@ async def list_threads(
     del project
     reader = _name_reader(call)
     before = _parse_cursor(cursor)
-    rows = await thread_store.list_latest_messages(
-        call.tx, call.project, reader, await _reads_all(call), agent, before
-    )
+    rows = await _list_latest_messages(call.tx, call.project, reader, await _reads_all(call), agent, before)
     threads = _group_threads(rows, reader, limit)
-    last = rows[-1] if rows and len(rows) == thread_store.WINDOW_MESSAGES else None
+    last = rows[-1] if rows and len(rows) == _WINDOW_MESSAGES else None
     return ThreadPage(
         count=len(threads),
         threads=threads,
@@ -108,7 +117,7 @@ async def list_threads(
 async def read_thread(call: Call, project: str, thread_id: ThreadId) -> ThreadReply:
     """Read one thread, oldest message first, with the status of each recipient."""
     del project
-    rows = await thread_store.list_messages_of_thread(
+    rows = await _list_messages_of_thread(
         call.tx, call.project, thread_id, _name_reader(call), await _reads_all(call)
     )
     if not rows:
@@ -117,7 +126,7 @@ async def read_thread(call: Call, project: str, thread_id: ThreadId) -> ThreadRe
             hint="Call memory_list_threads for their ids.",
         )
     receipts: dict[str, list[Receipt]] = {}
-    for row in await thread_store.list_receipts(call.tx, call.project, [row["id"] for row in rows]):
+    for row in await _list_receipts(call.tx, call.project, [row["id"] for row in rows]):
         receipts.setdefault(row["message"], []).append(_build_receipt(row))
     return ThreadReply(
         thread_id=thread_id,
@@ -193,4 +202,47 @@ def _build_receipt(row: Row) -> Receipt:
         status=model.MESSAGE_STATUSES[row["state"]],
         at=iso(row["changed_at"]),
         note=row["note"],
+    )
+
+
+async def _list_latest_messages(
+    tx: Tx, project: str, reader: str, reads_all: bool, agent: str | None, before: tuple[int, str]
+) -> Sequence[Row]:
+    """Messages before a position, newest first, with the state of the reader's own delivery."""
+    return await tx.all(
+        f"select {_COLUMNS}, (select delivery.state from delivery where delivery.project = $1"
+        "  and delivery.message = message.id and delivery.agent = $2) as own_state from message"
+        f" where message.project = $1 and (message.created_at, message.id) < ($5, $6){_IS_VISIBLE}"
+        " and (cast($4 as text) is null or message.sender = $4 or exists (select 1 from delivery"
+        "  where delivery.project = $1 and delivery.message = message.id and delivery.agent = $4))"
+        " order by message.created_at desc, message.id desc limit $7",
+        project,
+        reader,
+        int(reads_all),
+        agent,
+        *before,
+        _WINDOW_MESSAGES,
+    )
+
+
+async def _list_messages_of_thread(
+    tx: Tx, project: str, thread: str, reader: str, reads_all: bool
+) -> Sequence[Row]:
+    return await tx.all(
+        f"select {_COLUMNS} from message where message.project = $1 and message.thread = $4{_IS_VISIBLE}"
+        " order by message.created_at, message.id limit $5",
+        project,
+        reader,
+        int(reads_all),
+        thread,
+        _MAX_THREAD_MESSAGES,
+    )
+
+
+async def _list_receipts(tx: Tx, project: str, messages: Sequence[str]) -> Sequence[Row]:
+    return await tx.all(
+        "select message, agent, state, note, changed_at from delivery where project = $1 and message = any($2)"
+        " order by message, agent",
+        project,
+        list(messages),
     )

@@ -18,8 +18,11 @@ from commonplace.rooms.agents.events import AGENT_CHANGED
 from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.knowledge import store as knowledge
 from commonplace.rooms.projects import model, store
-from commonplace.rooms.projects.events import PROJECT_CREATED, PROJECT_DELETED
-from commonplace.rooms.projects.resources import load_project_with_roster
+from commonplace.rooms.projects.contributes import (
+    PROJECT_CREATED,
+    PROJECT_DELETED,
+    load_project_with_roster,
+)
 from commonplace.store.database import Row
 from commonplace.suggestions import suggest_project
 

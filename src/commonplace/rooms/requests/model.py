@@ -12,6 +12,7 @@ from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.operation import Reply
 from commonplace.shortening import list_names, shorten_line
 from commonplace.store.database import Row
+from commonplace.waiting import WaitSeconds
 
 RequestKind = Literal["permission", "question", "plan", "idle"]
 RequestSource = Literal["hook", "agent"]
@@ -31,7 +32,7 @@ MachineName = Annotated[str, Field(max_length=200)]
 FolderPath = Annotated[str, Field(max_length=4_096)]
 RequestStates = Literal["open", "answered", "closed", "all"]
 RequestLimit = Annotated[int, Field(ge=1, le=200)]
-AnswerWaitSeconds = Annotated[int, Field(ge=0, le=50)]
+AnswerWaitSeconds = WaitSeconds
 
 MAX_OPEN_PER_SESSION = 20
 POLL_PATIENCE = MINUTE

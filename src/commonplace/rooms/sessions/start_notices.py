@@ -7,7 +7,7 @@ from commonplace.call import Call
 from commonplace.notices import Notice, notify_agents, notify_sessions
 from commonplace.rooms.messages import sending
 from commonplace.rooms.messages import store as messages
-from commonplace.rooms.messages.events import MESSAGE_SENT
+from commonplace.rooms.messages.contributes import MESSAGE_SENT
 from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
 from commonplace.rooms.sessions.agent_identity import ResolvedAgent
 from commonplace.rooms.work.waits import announce_arrival

@@ -11,7 +11,7 @@ from commonplace.identity.liveness import AgentPresence, load_presence
 from commonplace.project import is_project_admin
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.messages import sending
-from commonplace.rooms.messages.events import MESSAGE_SENT
+from commonplace.rooms.messages.contributes import MESSAGE_SENT
 from commonplace.rooms.messages.model import MessageDraft
 from commonplace.rooms.specs import model
 from commonplace.store.database import Row

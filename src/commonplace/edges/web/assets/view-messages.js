@@ -116,7 +116,7 @@ function showComposer(about) {
     draft.value = "";
     const reply = await write("memory_send_message", sent, { project: about.project ?? oneProject(), done: "Sent." });
     if (!reply) return void (draft.value = kept);
-    if (!about.reply_to) go("messages", { thread: reply.thread_id, to: "" }, { keep: true });
+    if (!about.reply_to) go("messages", { thread: reply.thread_id || reply.message_id, to: "" }, { keep: true });
     void Promise.all([threads.load(), thread.load()]);
   };
   const names = (agents.data?.agents ?? []).map((/** @type {any} */ agent) => agent.instance);

@@ -1,13 +1,40 @@
-"""Completions for the arguments of resources (MCP completion/complete): names that the caller may see."""
+"""What projects contribute: their resource, events and retention, and completions for the arguments of resources."""
 
 from typing import Annotated
 
 from pydantic import Field
 
 from commonplace.call import Call
+from commonplace.events import EventType
 from commonplace.operation import Operation, Reply, operation
 from commonplace.project import list_all_project_names
-from commonplace.rooms.projects import store
+from commonplace.resource import Resource
+from commonplace.retention import delete_from_table
+from commonplace.rooms.projects import model, store
+
+
+async def load_project_with_roster(call: Call, name: str) -> model.Project:
+    row = await store.load_project(call.tx, name)
+    members = tuple(map(model.RosterMember.from_row, await store.list_roster_members(call.tx, name)))
+    roster = (await store.summarize_rosters(call.tx, [name])).get(name)
+    return model.Project.from_row(row, members=members, count=int(roster["n"]) if roster else 0)
+
+
+@operation("resource:project", role="readonly", session=False)
+async def read_project(call: Call, project: str) -> model.Project:
+    """A project with its roster."""
+    return await load_project_with_roster(call, project)
+
+
+PROJECT = Resource("project://{project}", "A project and its roster", read_project)
+
+
+PROJECT_CREATED = EventType("ProjectCreated", PROJECT)
+PROJECT_DELETED = EventType("ProjectDeleted", PROJECT)
+
+
+OLD_EVENTS = delete_from_table("event", kind="events", key=("n",), setting="event_days")
+
 
 _MAX_COMPLETIONS = 101
 _COMPLETED_COLUMNS = {
