@@ -148,8 +148,12 @@ async def test_chosen_name_takes_everything_of_the_agent_with_it(team: Team, cal
     assert hits["message_count"] == 1
     assert (await claude.define_spec(name="orders", content="v2"))["owner"] == "backend"
     await claude.write_knowledge(path="notes.md", content="# Notes")
-    assert [mail["message"] for mail in (await claude.get_messages(include_delivered=True))["messages"]] == ["yes"]
-    assert [mail["from"] for mail in (await ann.get_messages())["messages"]] == ["backend"]
+    assert [mail["message"] for mail in (await claude.get_messages(include_delivered=True))["messages"]] == [
+        "yes"
+    ]
+    assert [mail["from"] for mail in (await ann.get_messages(include_delivered=True))["messages"]] == [
+        "backend"
+    ]
     locks = await ann.get_locks()
     assert [(lock["file"], lock["held_by"]) for lock in locks["locks"]] == [("cart.py", "backend")]
     assert [(each["file"], each["agent"]) for each in locks["wanted_by"]] == [("tax.py", "backend")]
@@ -188,7 +192,9 @@ async def test_merging_into_a_known_name_is_as_if_both_had_been_one_agent(team: 
     await ann.send_message(to_instance="backend", message="for backend")
     await claude.set_memory(key="plan", value="new")
     await claude.add_private_note(session_id=board, content="second")
-    assert [mail["message"] for mail in (await claude.get_messages(include_delivered=True))["messages"]] == ["for all"]
+    assert [mail["message"] for mail in (await claude.get_messages(include_delivered=True))["messages"]] == [
+        "for all"
+    ]
 
     await choose_name(claude)
 
