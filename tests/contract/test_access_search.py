@@ -24,6 +24,8 @@ MADE_ELSEWHERE = {
     "prompt": "tests/rooms/test_search_sessions.py",
     "knowledge": "tests/rooms/test_workspaces_knowledge.py",
     "blackboard": "tests/rooms/test_visibility_matrix.py",
+    "how": "tests/rooms/test_journals.py",
+    "fix": "tests/rooms/test_journals.py",
 }
 CALLERS = {
     "sender": Caller("agent", SHOP, "key_ann", "ann"),

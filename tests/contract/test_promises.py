@@ -55,7 +55,13 @@ every_promise = pytest.mark.parametrize(
 
 
 def test_every_tool_that_models_are_shown_has_its_line():
-    newer = {"memory_ask_person", "memory_checkout_status", "memory_rule_test", "get_session_audit"}
+    newer = {
+        "memory_resume",
+        "memory_ask_person",
+        "memory_checkout_status",
+        "memory_rule_test",
+        "get_session_audit",
+    }
     assert {promise.tool for promise in PROMISES} == CATALOGUE.model_tools - newer
 
 

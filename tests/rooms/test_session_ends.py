@@ -78,9 +78,6 @@ async def test_an_abandoned_window_ends_when_the_next_window_of_its_seat_takes_i
     following = team.anyone(at_seat("claude:2", caller))
     started = await following.start_session(project="shop", working_directory="/shop")
     assert started["agent"] == "claude"
-    assert started["handoff"]["unfinished"]
-    assert "In progress: totals" in started["handoff"]["notes"]
-    assert item["id"] in started["handoff"]["notes"]
     assert (await following.lock_files(files=["cart.py"]))["success"]
     (ready,) = (await following.list_backlog(ready=True))["items"]
     assert ready["id"] == item["id"]

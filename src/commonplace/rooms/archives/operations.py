@@ -20,7 +20,7 @@ from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import list_all_project_names
 from commonplace.rooms.archives import model, session_search, store, upload
 from commonplace.rooms.archives.contributes import SESSION_ARCHIVED
-from commonplace.rooms.archives.upload import PreparedUpload, add_transcript_notes, prepare_upload
+from commonplace.rooms.archives.upload import PreparedUpload, prepare_upload
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import (
     Limit,
@@ -104,7 +104,6 @@ async def _store_part(
     await _write_frames(call, before, after, prepared)
     await workspaces.update_workspace_activity(call.tx, workspace, call.now, sessions=int(before is None))
     await upload.save_study(call.tx, after, prepared.study)
-    await add_transcript_notes(call, after, prepared.notes)
     call.emit(SESSION_ARCHIVED, workspace.address, session_id=session_id, bytes=after.bytes)
     masked = prepared.screened.counts if prepared.screened else {}
     return _build_receipt("extended" if before else "stored", after, masked)

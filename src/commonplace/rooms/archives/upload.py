@@ -12,12 +12,8 @@ from typing import Any
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.call import Call
 from commonplace.rooms.archives import store
 from commonplace.rooms.journals import store as journals
-from commonplace.rooms.knowledge import store as documents
-from commonplace.rooms.knowledge.drafts import CleanText, clean_text
-from commonplace.rooms.sessions import handoff_store
 from commonplace.rooms.sessions import store as sessions
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.rooms.workspaces.model import Workspace
@@ -26,7 +22,6 @@ from commonplace.shortening import shorten_text
 from commonplace.store.database import Database, Tx
 from commonplace.transcripts.archive import frame_storage, upload
 from commonplace.transcripts.archive.frames import ArchivedSession, PackedFrame, SessionBytes, StoredFrame
-from commonplace.transcripts.archive.notes import compose_transcript_notes, replace_transcript_notes
 from commonplace.transcripts.archive.study import PassagePiece, StudyResult
 from commonplace.transcripts.archive.upload import ScreenedPart, UploadedPart, list_secret_kinds, screen_part
 
@@ -57,8 +52,6 @@ class PreparedUpload:
     line_start: int = 0
     replaced: list[StoredFrame] = field(default_factory=list)
     study: StudyResult | None = None
-    notes: CleanText | None = None
-    """For the handoff that the server wrote for this session, if it did."""
     screened: ScreenedPart | None = None
 
     @property
@@ -104,7 +97,6 @@ async def prepare_upload(calls: Any, arguments: Mapping[str, Any], caller: Calle
         _find_line_start(archive, part),
         replaced,
         study,
-        await prepare_notes(study),
         screened,
     )
 
@@ -163,38 +155,6 @@ async def write_bodies_outside(calls: Any, project: str, packed: list[PackedFram
     for address, body in bodies.items():
         await asyncio.to_thread(storage.write_body, address, body)
     return [replace(frame, body=b"") if frame.address else frame for frame in frames]
-
-
-async def prepare_notes(result: StudyResult | None) -> CleanText | None:
-    """The notes of the transcript so far; None if it was not studied."""
-    summary = result.summary if result else None
-    if summary is None:
-        return None
-    return await asyncio.to_thread(lambda: clean_text(compose_transcript_notes(summary)))
-
-
-async def add_transcript_notes(call: Call, archive: ArchivedSession, notes: CleanText | None) -> None:
-    """Save the notes; add them to the open handoff that the server wrote for the transcript's session, if there is one."""
-    session = await store.load_agent_session(call.tx, archive) if notes and notes.text else ""
-    if not session or notes is None:
-        return
-    await sessions.update_transcript_notes(call.tx, archive.project, session, notes.text)
-    handoff = await handoff_store.find_automatic_handoff(call.tx, archive.project, session)
-    document = await documents.load_document(call.tx, archive.project, handoff) if handoff else None
-    if document is None or document["status"] != "active":
-        return
-    content = replace_transcript_notes(document["content"], notes.text)
-    if content == document["content"]:
-        return
-    flags = dict.fromkeys((*documents.decode_texts(document["flags"]), *notes.flags))
-    await documents.update_document_content(
-        call.tx,
-        document,
-        document["author"],
-        call.now,
-        content=content,
-        flags=documents.encode_texts(list(flags)),
-    )
 
 
 async def save_study(tx: Tx, archive: ArchivedSession, result: StudyResult | None) -> None:

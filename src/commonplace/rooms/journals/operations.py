@@ -98,8 +98,8 @@ async def resume_work(
     item: ItemId | None = None,
     max_tokens: ResumeTokens = MAX_RESUME_TOKENS,
 ) -> ResumedWork:
-    """Tell what the last session of this place was asked, did and left: task, corrections, plan, last words, commands that
-    work, tests, open errors. Call it after a compaction, or to continue the work of an agent, a branch or a backlog item."""
+    """Resume interrupted work after compaction or crash: task, corrections, plan, open errors of the previous session. Call
+    it to continue where an agent left off."""
     head = await _choose_head(call, agent, branch, item)
     resume = await tell_journal(call, head, max_tokens) if head else {}
     return ResumedWork(resume=resume, message="" if resume else _NOTHING_LEFT)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import structs
+
 from commonplace.call import Call
 from commonplace.clock import MINUTE
 from commonplace.journal.resume import MAX_RESUME_TOKENS, SessionOrigin, compose_resume
@@ -42,10 +44,16 @@ def is_same_place(folder: str, other: str) -> bool:
 
 
 async def tell_journal(call: Call, head: JournalHead, max_tokens: int = MAX_RESUME_TOKENS) -> dict[str, Any]:
+    """A person's words are for the sessions of that person's key; others see the first line of the task."""
     found = await store.find_journal(call.tx, head.project, head.id)
     if found is None:
         return {}
     head, journal = found
+    if (
+        head.session
+        and await store.load_key_of_session(call.tx, head.project, head.session) != call.caller.key
+    ):
+        journal.prompts = [structs.replace(prompt, text=head.task) for prompt in journal.prompts[:1]]
     origin = SessionOrigin(head.agent, head.tool, head.directory, await _find_earlier_task(call, head))
     return compose_resume(journal, origin, call.now, max_tokens)
 

@@ -108,6 +108,12 @@ async def list_heads_of_session(tx: Tx, project: str, session: str) -> list[Jour
     return [_head_from_row(project, row) for row in rows]
 
 
+async def load_key_of_session(tx: Tx, project: str, session: str) -> str:
+    """The key that a session was started with; empty if there is none."""
+    row = await tx.one("select key_id from session where project = $1 and id = $2", project, session)
+    return row["key_id"] if row else ""
+
+
 async def list_sessions_of_item(tx: Tx, project: str, item: str) -> set[str]:
     """Our sessions that worked on this backlog item."""
     rows = await tx.all("select session from work where project = $1 and item = $2", project, item)

@@ -8,39 +8,25 @@ from commonplace.store.database import Row, Tx
 _MAX_OPEN_HANDOFFS = 100
 
 
-async def insert_handoff(
-    tx: Tx, session: AgentSession, document: str, status: str, now: int, *, is_automatic: bool
-) -> None:
+async def insert_handoff(tx: Tx, session: AgentSession, document: str, status: str, now: int) -> None:
     """Insert the handoff of an ending session, with the directory, branch and task that it belongs to."""
     await tx.queue(
         "insert into handoff (project, id, agent, directory, branch, task, status, closed_by, created_at, automatic, session)"
-        " select project, cast($3 as text), agent, working_directory, branch, task, cast($6 as text), '',"
-        " cast($4 as bigint), cast($5 as bigint), id from session"
+        " select project, cast($3 as text), agent, working_directory, branch, task, cast($5 as text), '',"
+        " cast($4 as bigint), 0, id from session"
         " where project = $1 and id = $2",
         session.project,
         session.id,
         document,
         now,
-        int(is_automatic),
         status,
     )
-
-
-async def find_automatic_handoff(tx: Tx, project: str, session: str) -> str:
-    """The document of the open handoff that the server wrote for this session; empty if there is none."""
-    row = await tx.one(
-        "select id from handoff where project = $1 and session = $2 and automatic = 1 and status = 'open'"
-        " order by created_at desc limit 1",
-        project,
-        session,
-    )
-    return row["id"] if row else ""
 
 
 async def list_open_handoffs(tx: Tx, project: str, now: int) -> Sequence[Row]:
     """List open handoffs whose document is active, newest first; `is_resumed` if their agent has worked since."""
     return await tx.all(
-        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, handoff.automatic, handoff.session, document.title,"
+        "select handoff.id, handoff.agent, handoff.directory, handoff.branch, handoff.task, handoff.session, document.title,"
         " document.content, document.author, document.files, document.flags, document.created_at,"
         " exists (select 1 from session where session.project = $1 and session.agent = handoff.agent"
         "  and session.started_at > handoff.created_at) as is_resumed from handoff"
@@ -102,16 +88,12 @@ async def close_handoffs(tx: Tx, project: str, ids: Sequence[str], agent: str, n
 
 
 async def replace_handoffs(tx: Tx, session: AgentSession, document: str, now: int) -> None:
-    """Close what the agent left before for the same directory and branch; this document replaces it.
-
-    What the server wrote does not replace what an agent wrote.
-    """
+    """Close what the agent left before for the same directory and branch; this document replaces it."""
     await tx.queue(
         "update handoff set status = 'replaced', closed_by = agent, closed_at = $4"
         " where project = $1 and status = 'open' and id <> $3 and exists (select 1 from handoff as newer"
         "  where newer.project = $1 and newer.id = $3 and newer.agent = handoff.agent"
-        "  and newer.directory = handoff.directory and newer.branch = handoff.branch"
-        "  and newer.automatic <= handoff.automatic)"
+        "  and newer.directory = handoff.directory and newer.branch = handoff.branch)"
         " and agent = $2",
         session.project,
         session.agent,

@@ -64,7 +64,7 @@ async def _choose_fitting(call: Call, start: StartingSession, rows: Sequence[Row
     if not rows:
         return None
     busy = await store.list_busy_names(call.tx, start.project, call.now - NAME_BUSY_MICROSECONDS)
-    best = min(rows, key=lambda row: (_rank_fit(row, start, call.caller.branch, busy), row["automatic"]))
+    best = min(rows, key=lambda row: _rank_fit(row, start, call.caller.branch, busy))
     return best if _rank_fit(best, start, call.caller.branch, busy) < _NO_FIT else None
 
 
@@ -83,31 +83,21 @@ def _fold_task(task: str) -> str:
     return " ".join(task.casefold().split())
 
 
-async def open_handoff(call: Call, session: AgentSession, document: str, *, is_automatic: bool) -> None:
-    await handoff_store.insert_handoff(
-        call.tx, session, document, "open", call.now, is_automatic=is_automatic
-    )
-    await handoff_store.replace_handoffs(call.tx, session, document, call.now)
-
-
 async def record_handoff(
     call: Call,
     session: AgentSession,
     document: str,
     notes: str,
     released_claims: Sequence[ReleasedClaim],
-    *,
-    is_automatic: bool,
 ) -> None:
     """Open the handoff of a session that ends, and tell the others; one that leaves nothing open is only recorded."""
-    if not is_automatic and not leaves_work(notes, released_claims):
-        await handoff_store.insert_handoff(
-            call.tx, session, document, "finished", call.now, is_automatic=False
-        )
+    if not leaves_work(notes, released_claims):
+        await handoff_store.insert_handoff(call.tx, session, document, "finished", call.now)
         return
-    await open_handoff(call, session, document, is_automatic=is_automatic)
-    if left := notes or ", ".join(claim.title for claim in released_claims):
-        await _announce_handoff(call, session, document, left)
+    await handoff_store.insert_handoff(call.tx, session, document, "open", call.now)
+    await handoff_store.replace_handoffs(call.tx, session, document, call.now)
+    left = notes or ", ".join(claim.title for claim in released_claims)
+    await _announce_handoff(call, session, document, left)
 
 
 async def _announce_handoff(call: Call, session: AgentSession, document: str, notes: str) -> None:

@@ -26,7 +26,6 @@ from commonplace.rooms.knowledge.drafts import (
     PreparedDraft,
     prepare_document,
     prepare_record,
-    prepare_short_record,
 )
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
@@ -55,14 +54,13 @@ from commonplace.rooms.sessions.model import (
     TokenBudget,
     WindowIds,
 )
-from commonplace.rooms.sessions.receipts import compose_handoff, title_handoff
 from commonplace.rooms.sessions.renaming import rename_agent
 from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS, seat_id
 from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
 from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
 from commonplace.shortening import shorten_text
-from commonplace.store.database import Row, Statement, Tx
+from commonplace.store.database import Row, Statement
 
 _MAX_TITLE_CHARACTERS = 120
 
@@ -209,15 +207,9 @@ async def _open_session(
 
 
 async def _take_over_seat(call: Call, session: agent_session.AgentSession, seat: str) -> None:
-    """End windows of the seat that were closed without an end, and leave a handoff of what they had open."""
+    """End windows of the seat that were closed without an end."""
     abandoned = await store.list_abandoned_sessions(call.tx, session, seat, call.now - NAME_BUSY_MICROSECONDS)
-    texts = [await compose_handoff(call.tx, left, ()) for left in abandoned]
     await end_abandoned_sessions(call, abandoned)
-    for left, text in zip(abandoned, texts, strict=True):
-        if text:
-            draft = _draft_automatic_handoff(text, (), call.now)
-            document = await write_record(call, prepare_short_record(draft, call.settings))
-            await handoffs.open_handoff(call, left, document, is_automatic=True)
 
 
 async def _enter_roster(call: Call, request: SessionRequest, agent: ResolvedAgent) -> None:
@@ -276,8 +268,6 @@ async def bind_windows(call: Call, windows: WindowIds) -> BoundWindows:
 class _PreparedEnd:
     learning: PreparedDraft | None
     handoff: PreparedDraft | None
-    is_automatic: bool = False
-    """The server wrote the handoff."""
 
     @property
     def session_reads(self) -> Sequence[Statement]:
@@ -294,34 +284,10 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
     if learning:
         draft = _draft_document("learning", learning, files, now)
         prepared = replace(prepared, learning=await prepare_document(calls, arguments, caller, draft))
-    if not handoff:
-        handoff = await calls.database.read(lambda tx: _compose_handoff(tx, arguments, caller, now))
-        prepared = replace(prepared, is_automatic=True)
     if handoff:
-        draft_handoff = _draft_automatic_handoff if prepared.is_automatic else _draft_handoff
-        draft = draft_handoff(handoff, files, now)
+        draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
         prepared = replace(prepared, handoff=await prepare_record(calls, draft))
     return prepared
-
-
-async def _compose_handoff(tx: Tx, arguments: Mapping[str, Any], caller: Caller, now: int) -> str:
-    """What the server saw of the session; empty for a sub-agent whose parent is at work and knows what it did."""
-    loaded = await acting.find_acting_session(tx, caller, arguments["session_id"])
-    if loaded is None:
-        return ""
-    session = loaded.session
-    parent, since = await store.load_spawner(tx, session), now - SESSION_LIVE_MICROSECONDS
-    if parent and await store.is_name_busy(tx, session.project, parent, since):
-        return ""
-    return await compose_handoff(tx, session, arguments["files_modified"] or ())
-
-
-def _draft_handoff(content: str, files: tuple[str, ...], now: int) -> Draft:
-    return _draft_document(boot.HANDOFF_TYPE, content, files, now)
-
-
-def _draft_automatic_handoff(content: str, files: tuple[str, ...], now: int) -> Draft:
-    return replace(_draft_handoff(content, files, now), title=_truncate_title(title_handoff(content)))
 
 
 def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -> Draft:
@@ -364,9 +330,7 @@ async def end_session(
     handoff_id = await write_record(call, prepared.handoff) if prepared.handoff else ""
     taken = await handoffs.take_handoffs(call, takes_handoff) if takes_handoff else []
     if handoff_id:
-        await handoffs.record_handoff(
-            call, session, handoff_id, handoff_notes or "", returned, is_automatic=prepared.is_automatic
-        )
+        await handoffs.record_handoff(call, session, handoff_id, handoff_notes or "", returned)
     await work.record_touched_files(
         call.tx, session, _canonical_files(files, session.working_directory), call.now
     )

@@ -261,19 +261,6 @@ async def continue_session(tx: Tx, session: AgentSession, request: SessionReques
     )
 
 
-async def load_transcript_notes(tx: Tx, session: AgentSession) -> str:
-    row = await tx.one(
-        "select transcript_notes from session where project = $1 and id = $2", session.project, session.id
-    )
-    return row["transcript_notes"] if row else ""
-
-
-async def update_transcript_notes(tx: Tx, project: str, session: str, notes: str) -> None:
-    await tx.queue(
-        "update session set transcript_notes = $3 where project = $1 and id = $2", project, session, notes
-    )
-
-
 async def find_session_digest(tx: Tx, project: str, session_id: str) -> str:
     """The digest of the session with this id or further id, masked or not, live or ended; empty if there is none."""
     digest = digest_from_session_id(session_id)
