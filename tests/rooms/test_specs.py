@@ -517,3 +517,15 @@ async def test_versions_that_are_published_at_once_are_each_compared_with_the_on
     first, second = sorted(defined, key=lambda each: each["version"])
     assert (first["previous_version"], second["previous_version"]) == ("1.0.0", first["version"])
     assert 'removed "a"' not in second["changes"]
+
+
+async def test_list_specs_of_every_project(team):
+    alice = await team.agent("alice")
+    carl = await team.agent("carl", project="bank")
+    await alice.define_spec(name="cart", content="GET /cart")
+    await carl.define_spec(name="account", content="GET /account")
+    listed = (await alice.list_specs(project="*", include_versions=True))["specs"]
+    assert [(spec["project"], spec["spec_name"], len(spec["versions"])) for spec in listed] == [
+        ("bank", "account", 1),
+        ("shop", "cart", 1),
+    ]

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from commonplace import errors
+from commonplace.arguments import AllProjects, ProjectOrAll
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
+from commonplace.project import list_visible_project_names
 from commonplace.rooms.checklists import model, store
 from commonplace.rooms.checklists.contributes import CHECKLIST_CHANGED, CHECKLIST_KIND
 from commonplace.rooms.checklists.model import (
@@ -97,12 +99,20 @@ async def delete_checklist(
 
 
 @operation(_TOOL_NAME, role="readonly", example={})
-async def list_checklists(call: Call, project: str | None = None) -> ChecklistListing:
-    """List the checklists of a project, last changed first."""
-    rows = await store.list_checklist_rows(call.tx, call.project)
-    total = rows[0]["lists"] if rows else 0
+async def list_checklists(call: Call, project: ProjectOrAll | None = None) -> ChecklistListing:
+    """List the checklists of a project, or of all (`*`), last changed first."""
+    all_projects = isinstance(project, AllProjects)
+    projects = await list_visible_project_names(call.tx, call.caller) if all_projects else [call.project]
+    rows: list[Row] = []
+    total = 0
+    for name in projects:
+        found = await store.list_checklist_rows(call.tx, name)
+        total += found[0]["lists"] if found else 0
+        rows += found
+    rows.sort(key=lambda row: (-row["updated_at"], row["name"]))
+    shown = rows[: model.MAX_LISTED_CHECKLISTS]
     return ChecklistListing(
-        count=len(rows), total=total, checklists=[ChecklistSummary.from_row(row) for row in rows]
+        count=len(shown), total=total, checklists=[ChecklistSummary.from_row(row) for row in shown]
     )
 
 

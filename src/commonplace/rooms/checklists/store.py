@@ -105,7 +105,7 @@ async def list_checklist_rows(tx: Tx, project: str) -> Sequence[Row]:
     return await tx.all(
         "select checklist.project, checklist.name, checklist.updated_at, count(checklist_item.place) as total,"
         " coalesce(sum(checklist_item.done), 0) as done, count(*) over () as lists from checklist"
-        " left join checklist_item on checklist_item.project = checklist.project"
+        " left join checklist_item on checklist_item.project = $1"
         " and checklist_item.checklist = checklist.name where checklist.project = $1"
         " group by checklist.project, checklist.name, checklist.updated_at"
         " order by checklist.updated_at desc, checklist.name limit $2",

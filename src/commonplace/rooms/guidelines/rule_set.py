@@ -61,7 +61,7 @@ async def load_rules(call: Call, project: str, known: RuleVersion) -> model.Rule
     version = ".".join(versions.get(name, "") for name in projects)
     if version == known:
         return model.RuleSet()
-    rows = await store.list_enforced_guidelines(call.tx, projects) if versions else []
+    rows = await store.list_guidelines_of_projects(call.tx, projects, enforced_only=True) if versions else []
     return model.RuleSet(
         version=version,
         project=project,
@@ -108,7 +108,9 @@ async def rule_test(
         raise errors.Invalid(
             "Nothing to test.", hint="Pass `command`, or `file` (and `text`), or `on` with `text`."
         )
-    rows = await store.list_enforced_guidelines(call.tx, [access.ALL_PROJECTS, project])
+    rows = await store.list_guidelines_of_projects(
+        call.tx, [access.ALL_PROJECTS, project], enforced_only=True
+    )
     rules = [_read_row(row) for row in rows]
     facts = _TestedFacts(
         occasion,

@@ -12,12 +12,19 @@ _GUIDELINE_COLUMNS = "project, name, id, rule, priority, updated_at, updated_by,
 _SELECT_GUIDELINE = f"select {_GUIDELINE_COLUMNS} from guideline"
 
 
-async def list_guidelines_of_projects(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
-    return await tx.all(
-        f"{_SELECT_GUIDELINE} where project = any($1) order by priority, name, project limit $2",
-        list(projects),
-        MAX_GUIDELINES_PER_SCOPE * len(projects),
-    )
+async def list_guidelines_of_projects(
+    tx: Tx, projects: Sequence[str], *, enforced_only: bool = False
+) -> list[Row]:
+    """The guidelines of these projects, or those that hooks enforce, by priority."""
+    condition = " and enforce <> ''" if enforced_only else ""
+    rows = [
+        row
+        for project in projects
+        for row in await tx.all(
+            f"{_SELECT_GUIDELINE} where project = $1{condition} limit $2", project, MAX_GUIDELINES_PER_SCOPE
+        )
+    ]
+    return sorted(rows, key=lambda row: (row["priority"], row["name"], row["project"]))
 
 
 async def find_guideline(tx: Tx, project: str, name: str) -> Row | None:
@@ -67,14 +74,6 @@ async def upsert_guideline(
     return row
 
 
-async def list_enforced_guidelines(tx: Tx, projects: Sequence[str]) -> Sequence[Row]:
-    return await tx.all(
-        f"{_SELECT_GUIDELINE} where project = any($1) and enforce <> '' order by priority, name, project limit $2",
-        list(projects),
-        MAX_GUIDELINES_PER_SCOPE * len(projects),
-    )
-
-
 async def count_rule_hit(tx: Tx, project: str, name: str, now: int) -> int:
     """Count that a rule has fired; return how many rules of this name there are in the project."""
     return await tx.run(
@@ -96,8 +95,9 @@ async def renew_rule_version(tx: Tx, project: str) -> None:
 
 
 async def list_rule_versions(tx: Tx, projects: Sequence[str]) -> dict[str, str]:
-    rows = await tx.all("select project, version from rule_set where project = any($1)", list(projects))
-    return {row["project"]: row["version"] for row in rows}
+    statement = "select project, version from rule_set where project = $1"
+    found = await tx.together(*((statement, project) for project in projects))
+    return {row["project"]: row["version"] for rows in found for row in rows}
 
 
 async def delete_guideline_row(tx: Tx, project: str, name: str) -> Row | None:

@@ -6,10 +6,11 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import SHARED
-from commonplace.arguments import AgentName
+from commonplace.arguments import AgentName, AllProjects, ProjectOrAll
 from commonplace.call import Call
 from commonplace.operation import alias, operation
 from commonplace.outdated_citations import find_outdated_citations
+from commonplace.project import list_visible_project_names
 from commonplace.rooms.specs import changes, model, ownership, readers, store
 from commonplace.rooms.specs.changes import NO_SCHEMA
 from commonplace.rooms.specs.contributes import SEARCH_SOURCE, SPEC_CHANGED
@@ -171,13 +172,16 @@ def _show_changes(reply: Spec, old: Row, row: Row) -> Spec:
 @operation("memory_list_specs", role="readonly", example={})
 async def list_specs(
     call: Call,
-    project: str | None = None,
+    project: ProjectOrAll | None = None,
     include_versions: bool = False,
     spec_type: model.SpecType | None = None,
     limit: model.SpecLimit = 50,
 ) -> SpecListing:
     """List all specs: available (defined, existing) API contracts, interfaces, schemas between services."""
-    projects = [call.project] if project is not None else list({call.project: None, SHARED: None})
+    if isinstance(project, AllProjects):
+        projects = await list_visible_project_names(call.tx, call.caller)
+    else:
+        projects = call.list_read_projects(include_shared=project is None)
     rows, total = await store.list_spec_rows(call.tx, projects, spec_type, limit)
     versions: list[Row] = []
     for name in projects if include_versions else []:
