@@ -174,12 +174,14 @@ def _imported_rooms(room: Path) -> set[str]:
 
 
 def test_files_and_their_functions_are_short():
+    """The signature of an operation is its schema, with the help of each argument, and does not count."""
     files = [str(path.relative_to(SOURCE)) for path in FILES if path.read_text().count("\n") > 500]
     functions = [
         f"{path.relative_to(SOURCE)}: {node.name}"
         for path in FILES
         for node in ast.walk(_parse(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno + 1 > 50
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno - node.body[0].lineno + 1 > 50
     ]
     assert (files, functions) == ([], [])
 

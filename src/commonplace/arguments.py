@@ -13,7 +13,6 @@ from pydantic_core import ErrorDetails
 
 from commonplace import errors, masking
 from commonplace.access import ALL_PROJECTS, MAX_SPELLING_CHARACTERS
-from commonplace.argument_help import describe_argument
 
 _MAX_JSON_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
@@ -161,15 +160,15 @@ def is_list_type(annotation: Any) -> bool:
 
 
 def refusal_from_validation_error(
-    wrong: pydantic.ValidationError, tool: str, known: list[str]
+    wrong: pydantic.ValidationError, fields: Mapping[str, FieldInfo]
 ) -> errors.Refusal:
     problems = wrong.errors(include_url=False)
     strange = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
     if strange:
-        near = difflib.get_close_matches(strange[0], known, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(strange[0], fields, n=1, cutoff=0.5)
         meant = f"Did you mean '{near[0]}'? " if near else ""
         return errors.UnknownArgument(
-            f"Unknown argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
+            f"Unknown argument '{strange[0]}'.", hint=f"{meant}Known: {', '.join(fields) or 'none'}."
         )
     if all(_is_long_text(problem) for problem in problems):
         limit = problems[0]["ctx"]["max_length"]
@@ -177,7 +176,7 @@ def refusal_from_validation_error(
             f"{problems[0]['loc'][0]} has more than {limit} characters.", hint="Split or shorten it."
         )
     told = [
-        _describe_problem(problem, tool, ".".join(map(str, problem["loc"])) or "arguments")
+        _describe_problem(problem, fields, ".".join(map(str, problem["loc"])) or "arguments")
         for problem in problems[:5]
     ]
     hints = dict.fromkeys(hint.rstrip(".") for _, hint in told)
@@ -192,7 +191,7 @@ def _is_long_text(problem: ErrorDetails) -> bool:
     )
 
 
-def _describe_problem(problem: ErrorDetails, tool: str, name: str) -> tuple[str, str]:
+def _describe_problem(problem: ErrorDetails, fields: Mapping[str, FieldInfo], name: str) -> tuple[str, str]:
     """The problem with this argument, and how to correct it."""
     context = problem.get("ctx", {})
     correct = f"Correct {name} and call again"
@@ -200,7 +199,7 @@ def _describe_problem(problem: ErrorDetails, tool: str, name: str) -> tuple[str,
         case "value_error":
             return f"{name}: {context['error']}", getattr(context["error"], "hint", correct)
         case "missing":
-            help_text = describe_argument(tool, name)
+            help_text = fields[name].description if name in fields else None
             return f"Missing `{name}`", f"Pass {name}" + (f": {help_text}" if help_text else "")
         case "string_pattern_mismatch":
             return f"Invalid {name}", f"{name} must match {context['pattern']}"

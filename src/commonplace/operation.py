@@ -80,6 +80,8 @@ class Operation:
     """Whether MCP clients read the reply as `structuredContent` too."""
     leaves_notices: bool = False
     reads_when_bare: bool = False
+    keywords: str = ""
+    """Words by which a model may look for it, shown in tools/list only."""
 
     @cached_property
     def is_recorded(self) -> bool:
@@ -170,8 +172,7 @@ class Operation:
         try:
             checked = self._validator.validate_python(spelled)
         except pydantic.ValidationError as wrong:
-            fields = list(self.argument_model.model_fields)
-            raise refusal_from_validation_error(wrong, self.name, fields) from None
+            raise refusal_from_validation_error(wrong, self.argument_model.model_fields) from None
         arguments: dict[str, Any] = vars(checked)
         return arguments
 
@@ -209,6 +210,7 @@ def operation(
     structured: bool = False,
     leaves_notices: bool = False,
     reads_when_bare: bool = False,
+    keywords: str = "",
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
@@ -236,6 +238,7 @@ def operation(
         structured,
         leaves_notices,
         reads_when_bare,
+        keywords,
     )
 
 
@@ -246,6 +249,7 @@ class OperationFamily:
     name: str
     description: str
     actions: Mapping[str, Operation]
+    keywords: str = ""
 
     @cached_property
     def _argument_names(self) -> frozenset[str]:

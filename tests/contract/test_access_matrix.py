@@ -13,12 +13,13 @@ from typing import Any, get_args
 
 import pytest
 
-from commonplace import access, activity, errors
+from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from commonplace.edges.schema import input_schema
 from commonplace.identity import session as agent_session
+from commonplace.masking.session_ids import hash_session_id
 from commonplace.operation import Operation, OperationFamily
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Tx
@@ -195,7 +196,7 @@ class Stage:
         project, whose = case.session
         owner = key if whose == "own" else self._other[project]
         session_id = agent_session.mint_session_id(project, "ann")
-        started = (project, activity.hash_session_id(session_id), owner.caller.key, self.calls.clock())
+        started = (project, hash_session_id(session_id), owner.caller.key, self.calls.clock())
 
         async def start(tx: Tx) -> None:
             await tx.run(_ENTER_PROJECT, project, self.calls.clock())

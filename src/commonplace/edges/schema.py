@@ -3,14 +3,11 @@
 The schema comes from the operation's own types (operation.py). Models get a shorter one than programs.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from commonplace.argument_help import describe_argument
-from commonplace.brief_argument_help import describe_argument_briefly
 from commonplace.operation import Operation, OperationFamily, Tool
 from commonplace.room import Catalogue, list_operations
 from commonplace.rooms.sessions.model import UNKNOWN_AGENT
@@ -18,20 +15,17 @@ from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 # Models are not shown the bounds of texts, which cost tokens and are explained by the refusal; programs get them.
 _TEXT_BOUND_KEYS = frozenset({"minLength", "maxLength", "minItems", "pattern"})
-# Fencing tokens are presented by hooks and the guard, `in_response_to` is another name of `reply_to`, `get_messages` another
-# of get_context, and `agent_id` is for programs without a session.
+# Arguments that programs pass and models need not: fencing tokens, keys, other names of an argument.
 _PROGRAM_ARGUMENTS = frozenset(
     {"memory_update_work.token", "memory_end_session.token", "memory_send_message.in_response_to"}
-    | {f"get_messages.{name}" for name in ("offset", "include_private", "visibility_filter", "sender")}
-    | {f"get_messages.{name}" for name in ("since", "until", "max_tokens")}
+    | {f"memory_store.interface_{name}" for name in ("name", "version", "owner", "schema")}
 )
-_PROGRAM_ARGUMENT_NAMES = frozenset({"agent_id"})
+_PROGRAM_ARGUMENT_NAMES = frozenset({"agent_id", "api_key", "tmux_target", "idempotency_key", "metadata"})
+# Replies say what they left out, so their bounds and defaults tell a model nothing.
+_PAGING_ARGUMENTS = frozenset({"limit", "offset", "max_tokens"})
 _OBVIOUS_MINIMUM = 1
-_ENDLESS = 20_000
+_ENDLESS = 100
 _LONG_LIST_ITEMS = 20
-
-DescribeArgument = Callable[[str, str], str]
-"""Returns the text for an argument of a tool; empty if there is none."""
 
 _DEFAULT_HINTS = {
     "readOnlyHint": False,
@@ -43,18 +37,13 @@ _DEFAULT_HINTS = {
 
 def input_schema(tool: Tool) -> dict[str, Any]:
     """The full schema with all descriptions and bounds, for programs and people."""
-    return _build_schema(tool, _NOISE_KEYS, describe_argument)
+    return _build_schema(tool, _NOISE_KEYS)
 
 
-def _build_schema(tool: Tool, noise: frozenset[str], describe: DescribeArgument) -> dict[str, Any]:
+def _build_schema(tool: Tool, noise: frozenset[str]) -> dict[str, Any]:
     if isinstance(tool, OperationFamily):
-        schema = _family_schema(tool, noise)
-    else:
-        schema = _operation_schema(tool, noise)
-    for argument, kind in schema["properties"].items():
-        if text := describe(tool.name, argument):
-            kind["description"] = text
-    return schema
+        return _family_schema(tool, noise)
+    return _operation_schema(tool, noise)
 
 
 def tool_annotations(tool: Tool) -> dict[str, bool]:
@@ -71,15 +60,15 @@ def tool_annotations(tool: Tool) -> dict[str, bool]:
 
 def tool_definition(tool: Tool) -> dict[str, Any]:
     """The entry of tools/list, as short as possible."""
-    schema = _build_schema(tool, _NOISE_KEYS | _TEXT_BOUND_KEYS, describe_argument_briefly)
+    schema = _build_schema(tool, _NOISE_KEYS | _TEXT_BOUND_KEYS)
     shown = {
-        name: kind
+        name: {"type": "integer"} if name in _PAGING_ARGUMENTS else kind
         for name, kind in schema["properties"].items()
         if name not in _PROGRAM_ARGUMENT_NAMES and f"{tool.name}.{name}" not in _PROGRAM_ARGUMENTS
     }
     return {
         "name": tool.name,
-        "description": tool.description,
+        "description": f"{tool.description} Also: {tool.keywords}." if tool.keywords else tool.description,
         "inputSchema": schema | {"properties": shown},
         "annotations": tool_annotations(tool),
     }

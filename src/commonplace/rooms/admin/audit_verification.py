@@ -18,7 +18,14 @@ from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey
 from commonplace.store.database import Row, Tx
 
 SealNumber = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
-SealHash = Annotated[str, Field(max_length=64, pattern="^[0-9a-f]{64}$")]
+SealHash = Annotated[
+    str,
+    Field(
+        max_length=64,
+        pattern="^[0-9a-f]{64}$",
+        description="The hash that `known_seal` had when `commonplace audit heads` printed it.",
+    ),
+]
 _SEALS_OF_PAGE = 20
 _MAX_PROBLEMS = 100
 # A row that is this young may simply not be sealed yet.
@@ -61,9 +68,18 @@ async def list_audit_chains(call: Call) -> AuditChains:
 @operation("memory_verify_audit", role="admin", session=False, example={"name": "shop"})
 async def verify_audit(
     call: Call,
-    name: Annotated[str, Field(max_length=access.MAX_SPELLING_CHARACTERS)],
-    after: SealNumber = 0,
-    known_seal: SealNumber | None = None,
+    name: Annotated[
+        str,
+        Field(
+            max_length=access.MAX_SPELLING_CHARACTERS, description="The project whose audit log is verified."
+        ),
+    ],
+    after: Annotated[
+        SealNumber, Field(description="Continue after this seal: `next_after` of the previous reply.")
+    ] = 0,
+    known_seal: Annotated[
+        SealNumber | None, Field(description="The number of a seal that was kept elsewhere.")
+    ] = None,
     known_hash: SealHash | None = None,
 ) -> AuditVerification:
     """Verify a page of the audit log of a project against its seals; `known_seal` must still have `known_hash`."""

@@ -49,7 +49,12 @@ def name_key(caller: Caller) -> str:
 
 
 @operation("memory_create_sign_in_link", role="readonly", writes=True, session=False, example={})
-async def create_sign_in_link(call: Call, agent: AgentName | None = None) -> SignInLink:
+async def create_sign_in_link(
+    call: Call,
+    agent: Annotated[
+        AgentName | None, Field(description="The name of the person, where the caller has no key.")
+    ] = None,
+) -> SignInLink:
     """Create a code that signs one browser in as the caller; it works once, within five minutes.
 
     `agent` names the person where the caller has no key; whoever has a key is named by it.

@@ -19,13 +19,21 @@ PROCESS_START_SECONDS = time.monotonic()
 
 KeyName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.@:+-][\w .@:+-]*$")]
 AgentType = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
-KeyProjects = Annotated[list[ProjectSpelling], Field(max_length=100)]
+KeyProjects = Annotated[list[ProjectSpelling], Field(max_length=100, description="`*`: all.")]
 KeyLimits = Annotated[list[Annotated[str, Field(min_length=1, max_length=220)]], Field(max_length=100)]
 ExpiryDays = Annotated[int, Field(ge=1, le=3650)]
 AdminPageLimit = Annotated[int, Field(ge=1, le=200)]
 AdminPageOffset = Annotated[int, Field(ge=0, le=100_000)]
 AuditCursor = Annotated[str, Field(max_length=50, pattern=r"^\d{1,17}-\w{1,32}$")]
-SubjectId = Annotated[str, Field(min_length=22, max_length=22, pattern=r"^oauth_[0-9a-f]{16}$")]
+SubjectId = Annotated[
+    str,
+    Field(
+        min_length=22,
+        max_length=22,
+        pattern=r"^oauth_[0-9a-f]{16}$",
+        description="As list_keys of memory_admin shows it: oauth_...",
+    ),
+]
 AuditFilter = Annotated[str, Field(max_length=200)]
 
 _KEY_ID_PREFIX = re.compile(r"^key_[0-9a-f]{4,}$")

@@ -3,6 +3,9 @@
 import secrets
 import time
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace import __version__, access, errors
 from commonplace.access import ALL_PROJECTS, Role
@@ -35,7 +38,7 @@ async def create_key(
     name: model.KeyName,
     role: Role = "agent",
     projects: model.KeyProjects | None = None,
-    agent: AgentName | None = None,
+    agent: Annotated[AgentName | None, Field(description="The key's only agent.")] = None,
     agent_type: model.AgentType | None = None,
     expires_in_days: model.ExpiryDays | None = None,
     machines: model.KeyLimits | None = None,
@@ -177,8 +180,7 @@ async def get_auth_status(call: Call) -> model.AuthStatus:
 
 admin = OperationFamily(
     "memory_admin",
-    "Create, revoke (disable) or list API access keys (token for an agent; owner), audit log (trail) "
-    "of who changed what (admin), your access (auth_status).",
+    "Manage access keys and read the audit log.",
     {
         "create_key": create_key,
         "revoke_key": revoke_key,
@@ -187,6 +189,7 @@ admin = OperationFamily(
         "audit_log": list_audit_log,
         "auth_status": get_auth_status,
     },
+    keywords="create, revoke, disable, list API keys, token for an agent, owner, audit trail",
 )
 
 
@@ -211,9 +214,9 @@ async def readmit_subject(call: Call, id: model.SubjectId) -> model.ReadmittedSu
     return model.ReadmittedSubject(status="readmitted", id=id)
 
 
-@operation("memory_health", role="readonly", session=False, example={})
+@operation("memory_health", role="readonly", session=False, example={}, keywords="up, ping, healthy")
 async def get_health(call: Call) -> model.ServerHealth:
-    """Server health (up, ping), version, uptime."""
+    """Show the server's version, uptime and state."""
     started = time.perf_counter()
     counts = await store.count_live_sessions_and_locks(
         call.tx, call.now - SESSION_LIVE_MICROSECONDS, await call.tx.clock()

@@ -1,7 +1,9 @@
 """Show what retention would delete, or delete it now: for `commonplace retention`."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from commonplace import retention
 from commonplace.access import Caller
@@ -62,7 +64,9 @@ def _describe_kind(calls: Calls, rule: RetentionRule, rows: int) -> SweptKind:
     prepare=_sweep_or_count,
     example={"dry_run": True},
 )
-async def run_retention(call: Call, dry_run: bool = False) -> RetentionReport:
+async def run_retention(
+    call: Call, dry_run: Annotated[bool, Field(description="True only counts what would go.")] = False
+) -> RetentionReport:
     """Delete what is older than the settings allow; with dry_run, only count it."""
     report: RetentionReport = call.prepared
     call.subject = "dry run" if dry_run else f"{sum(kind.rows for kind in report.kinds)} rows"

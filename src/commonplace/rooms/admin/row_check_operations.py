@@ -41,7 +41,16 @@ async def _check_pages(calls: Calls, arguments: Mapping[str, Any], caller: Calle
 
 
 @operation("memory_check_rows", role="admin", session=False, prepare=_check_pages, example={})
-async def check_rows(call: Call, after: Annotated[str, Field(max_length=2000)] = "") -> CheckedRows:
+async def check_rows(
+    call: Call,
+    after: Annotated[
+        str,
+        Field(
+            max_length=2000,
+            description="Return what has a higher sequence number than this; pass `next_after` to poll.",
+        ),
+    ] = "",
+) -> CheckedRows:
     """Compare documents and archives with the hashes that were written with them, for some seconds."""
     del after
     checked: CheckedRows = call.prepared

@@ -30,8 +30,8 @@ def _require_no_whitespace(key: str) -> str:
 
 MemoryKey = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_require_no_whitespace)]
 KeyPattern = Annotated[str, Field(min_length=1, max_length=255)]
-ExpirySeconds = Annotated[int, Field(ge=0, le=_YEAR_SECONDS)]
-MemoryVersion = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+ExpirySeconds = Annotated[int, Field(ge=0, le=_YEAR_SECONDS, description="Seconds.")]
+MemoryVersion = Annotated[int, Field(ge=0, le=MAX_INTEGER, description="Else conflict.")]
 MemoryLimit = Annotated[int, Field(ge=1, le=1000)]
 MemoryOffset = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 

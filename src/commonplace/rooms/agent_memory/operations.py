@@ -3,7 +3,9 @@
 The identity of the agent and blackboard sessions come from `rooms/blackboard`.
 """
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.access import Caller
@@ -24,20 +26,20 @@ from commonplace.store.database import Row
     session="own",
     example={"key": "plan", "value": {"step": 1}, "expires_in": 3600},
     verbatim=("key",),
+    keywords="private scratchpad, save, cache, variable, setting, JSON, note to self",
 )
 async def set_memory(
     call: Call,
     key: model.MemoryKey,
     value: Any,
-    session_id: BlackboardId | None = None,
+    session_id: Annotated[BlackboardId | None, Field(description="Blackboard; default: none.")] = None,
     expires_in: model.ExpirySeconds | None = None,
     metadata: dict[str, Any] | None = None,
-    overwrite: bool = True,
+    overwrite: Annotated[bool, Field(description="false: refused if it exists.")] = True,
     expected_version: model.MemoryVersion | None = None,
     agent_id: AgentId | None = None,
 ) -> model.StoredMemory:
-    """Private scratchpad: store (save, cache) your own value (JSON, variable, setting, state, note to self,
-    scratch) under a key; survives restart; temporary: ttl (expires_in seconds)."""
+    """Store a value of your own under a key. It survives restarts."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     encoded_value, encoded_metadata = model.encode_value(value), encode_metadata(metadata)
     usage = await store.add_usage(call.tx, owner)
@@ -85,11 +87,14 @@ async def _require_quota(
         raise refusal
 
 
-@operation("get_memory", role="readonly", session="own")
+@operation("get_memory", role="readonly", session="own", keywords="load private key, variable, state, saved")
 async def get_memory(
-    call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
+    call: Call,
+    key: model.MemoryKey,
+    session_id: Annotated[BlackboardId | None, Field(description="Blackboard; default: none.")] = None,
+    agent_id: AgentId | None = None,
 ) -> model.MemoryEntry:
-    """Read (load, get) saved, stored private value (variable, state) of a key."""
+    """Read a value that you stored."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     row = await store.load_entry(call.tx, owner, session, key, call.now)
     if row is None:
@@ -100,17 +105,23 @@ async def get_memory(
     return model.MemoryEntry.from_row(row)
 
 
-@operation("list_memory", role="readonly", session="own", example={"prefix": "plan"})
+@operation(
+    "list_memory",
+    role="readonly",
+    session="own",
+    example={"prefix": "plan"},
+    keywords="saved values, glob, prefix",
+)
 async def list_memory(
     call: Call,
-    session_id: BlackboardId | None = None,
-    pattern: model.KeyPattern | None = None,
+    session_id: Annotated[BlackboardId | None, Field(description="Blackboard; `all`: every scope.")] = None,
+    pattern: Annotated[model.KeyPattern | None, Field(description="Glob.")] = None,
     prefix: model.KeyPattern | None = None,
     limit: model.MemoryLimit = 50,
     offset: model.MemoryOffset = 0,
     agent_id: AgentId | None = None,
 ) -> model.MemoryListing:
-    """List keys (saved, stored values) by glob, prefix; session_id='all': every scope."""
+    """List the keys that you stored."""
     all_scopes = session_id == model.ALL_SCOPES
     owner, session = await _resolve_scope(call, None if all_scopes else session_id, agent_id)
     rows = await store.list_entries(
@@ -135,11 +146,15 @@ async def list_memory(
     idempotent=True,
     example={"key": "plan"},
     verbatim=("key",),
+    keywords="forget, remove key",
 )
 async def delete_memory(
-    call: Call, key: model.MemoryKey, session_id: BlackboardId | None = None, agent_id: AgentId | None = None
+    call: Call,
+    key: model.MemoryKey,
+    session_id: Annotated[BlackboardId | None, Field(description="Blackboard; default: none.")] = None,
+    agent_id: AgentId | None = None,
 ) -> model.DeletedMemory:
-    """Forget (delete) a stored key and its value."""
+    """Delete a value that you stored."""
     owner, session = await _resolve_scope(call, session_id, agent_id)
     await store.add_usage(call.tx, owner)
     now = call.now

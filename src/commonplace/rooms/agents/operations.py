@@ -40,11 +40,12 @@ _UNKNOWN_STATUS: Row = {"status": "idle", "status_at": None, "current_task": "",
     session_columns=f"{store.STATUS_OF_SESSION}, {store.ACTIVITY_OF_SESSION}"
     f", {messages.UNREAD_OF_SESSION}, {locks.LEASES_OF_SESSION_COLUMNS}",
     example={"status": "busy", "current_task": "cart"},
+    keywords="keep alive, still here, busy, idle, renew locks",
 )
 async def heartbeat(
     call: Call, status: HeartbeatStatus | None = None, current_task: TaskText | None = None
 ) -> HeartbeatReply:
-    """Keep alive (still here), set your status (busy, idle), renew locks and reservations."""
+    """Set your status and say that you are alive; every other call does so too."""
     session, row = call.own_session, call.session_row
     calls = [window for window in call.caller.windows if kind_of_window(window) == "call"]
     if not call.writes and (calls or _is_news(row, call.now)):
@@ -80,12 +81,17 @@ def _is_news(row: Row, now: int) -> bool:
     return not row or bool(row["has_follow_up"]) or now - row["active_at"] > AGENT_STALE_AFTER
 
 
-@operation("memory_get_agent_status", role="readonly")
+@operation(
+    "memory_get_agent_status",
+    role="readonly",
+    keywords="who is online, active, running, around, last seen, idle, stale",
+)
 async def get_agent_status(
-    call: Call, instance: AgentName | None = None, project: str | None = None
+    call: Call,
+    instance: Annotated[AgentName | None, Field(description="Agent.")] = None,
+    project: str | None = None,
 ) -> AgentStatusListing:
-    """Who is online (active, still alive, running, connected, around, liveness, last seen): status of all
-    agents (idle, busy, stale), current task."""
+    """Show which agents are alive and what each does now."""
     rows = await store.list_agent_statuses(
         call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
     )
@@ -99,15 +105,18 @@ def _with_own_activity(call: Call, row: Row) -> Row:
     return {**row, "active_at": call.now} if is_caller else row
 
 
-@operation("memory_list_agents", role="readonly")
+@operation(
+    "memory_list_agents",
+    role="readonly",
+    keywords="who is on the team, members, teammates, registered, responsibilities, expertise, belongs",
+)
 async def list_agents(
     call: Call,
     project: str | None = None,
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> AgentRoster:
-    """Who is on the team, belongs: list, find registered, available agents (members, teammates) by name, role,
-    responsibilities, expertise."""
+    """List the agents of the project with their roles."""
     since = call.now - SESSION_LIVE_MICROSECONDS
     rows = await store.search_agents(call.tx, call.project, query or "", since, limit)
     return AgentRoster(

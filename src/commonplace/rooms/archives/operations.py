@@ -5,9 +5,10 @@ spans are read after it.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS
@@ -58,7 +59,7 @@ async def upload_session(
     call: Call,
     workspace_id: WorkspaceId,
     write_token: WriteToken,
-    session_id: model.ArchivedSessionId,
+    session_id: Annotated[model.ArchivedSessionId, Field(description="The transcript's id.")],
     content: model.PartText | None = None,
     content_gzip_base64: model.EncodedPart | None = None,
     offset: model.ByteOffset = 0,
@@ -66,7 +67,7 @@ async def upload_session(
     started_at: TimeArgument | None = None,
     sha256: Sha256 | None = None,
 ) -> model.UploadReceipt:
-    """Upload (sync) a session's transcript, appending; offset = bytes stored."""
+    """Append to a session's transcript."""
     return await _store_part(call, workspace_id, write_token, session_id, tool, started_at)
 
 
@@ -185,17 +186,23 @@ async def _build_page(page: PageRequest) -> pages.ChatPage | pages.RawPage:
     return await (pages.build_chat_page if page.view == "chat" else pages.build_raw_page)(page)
 
 
-@operation("read_session", role="any", session="own", after_commit=_build_page)
+@operation(
+    "read_session",
+    role="any",
+    session="own",
+    after_commit=_build_page,
+    keywords="view, replay, messages, tool calls, old",
+)
 async def read_session(
     call: Call,
     workspace_id: WorkspaceId,
-    session_id: model.ArchivedSessionId,
+    session_id: Annotated[model.ArchivedSessionId, Field(description="From list_sessions.")],
     offset: model.LineNumber = 0,
     limit: model.LineLimit = 100,
     view: PageView = "chat",
     max_tokens: model.MaxTokens = 8000,
 ) -> PageRequest:
-    """Read (view, replay) transcript of an old, past session: messages, tool calls, raw lines."""
+    """Read the transcript of a past session."""
     archive = await store.load_session(call, workspace_id, session_id)
     max_bytes = max_tokens * model.BYTES_PER_TOKEN
     frame_count = pages.FRAMES_PER_PAGE if view == "chat" else 2 + max_bytes // FRAME_BYTES
@@ -225,19 +232,19 @@ async def read_session(
     session="own",
     prepare=session_search.prepare_search,
     example={"query": "how did we fix ModuleNotFoundError yaml"},
+    keywords="chat history, find old conversations, yesterday, what the user said, errors, fixes",
 )
 async def search_sessions(
     call: Call,
     query: SearchQuery,
     workspace_id: WorkspaceId | None = None,
     mode: SearchMode = "smart",
-    since: TimeArgument | None = None,
+    since: Annotated[TimeArgument | None, Field(description="ISO time.")] = None,
     until: TimeArgument | None = None,
     limit: Limit = 20,
     per_session: model.MatchesOfSession = session_search.DEFAULT_MATCHES_PER_SESSION,
 ) -> SessionMatches:
-    """Search transcripts (chat history): find past (old, earlier, yesterday's) conversations: words that user
-    said, errors, fixes."""
+    """Search transcripts of past sessions."""
     if isinstance(call.prepared, SessionMatches):
         return call.prepared
     session_query = await session_search.plan_query(
@@ -293,7 +300,9 @@ _MAX_ERRORS = 100
 @operation("memory_list_transcripts", role="readonly", session="optional", example={"project": "shop"})
 async def list_transcripts(
     call: Call,
-    project: ProjectOrAll | None = None,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
     workspace_id: WorkspaceId | None = None,
     since: TimeArgument | None = None,
     until: TimeArgument | None = None,
@@ -363,7 +372,12 @@ _MILLION = 1_000_000
 
 
 @operation("memory_list_token_use", role="readonly", session="optional", example={"project": "shop"})
-async def list_token_use(call: Call, project: ProjectOrAll | None = None) -> model.TokenUsePage:
+async def list_token_use(
+    call: Call,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
+) -> model.TokenUsePage:
     """What agents used today: tokens, cost where their program writes it down, and how full their context is."""
     today = call.now // DAY
     projects = await list_projects_of_archives(call, project)

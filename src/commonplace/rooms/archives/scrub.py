@@ -101,7 +101,14 @@ def _holds_text(columns: Sequence[str]) -> str:
 
 REPLACEMENT = "[scrubbed]"
 MIN_SECRET_CHARACTERS = 8
-SecretText = Annotated[str, Field(min_length=MIN_SECRET_CHARACTERS, max_length=20_000)]
+SecretText = Annotated[
+    str,
+    Field(
+        min_length=MIN_SECRET_CHARACTERS,
+        max_length=20_000,
+        description="The text to remove, at least 8 characters.",
+    ),
+]
 _MAX_ARCHIVES = 100_000
 
 
@@ -175,7 +182,12 @@ async def _rewrite_archive(calls: Calls, archive: ArchivedSession, spellings: Se
     example={"name": "shop", "secret": "not-a-real-secret", "dry_run": True},
 )
 async def scrub_project(
-    call: Call, secret: SecretText, name: ProjectSpelling | None = None, dry_run: bool = True
+    call: Call,
+    secret: SecretText,
+    name: Annotated[
+        ProjectSpelling | None, Field(description="The project; without one, what belongs to no project.")
+    ] = None,
+    dry_run: Annotated[bool, Field(description="Only count where the secret is; nothing is changed.")] = True,
 ) -> ScrubbedProject:
     """Remove a secret from everything that a project stores; without a name, from what belongs to no project."""
     project = access.normalize_project_name(name) if name else ""

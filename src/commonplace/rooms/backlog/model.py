@@ -42,7 +42,7 @@ Milestone = Annotated[str, Field(max_length=100)]
 Assignee = Annotated[str, Field(max_length=64, pattern=r"^(\w[\w.@:+-]*)?$")]
 BacklogTag = Annotated[str, Field(min_length=1, max_length=64, pattern=r'^[^",\\\x00-\x1f]+$')]
 BacklogTags = Annotated[list[BacklogTag], Field(max_length=20)]
-Dependencies = Annotated[list[Id], Field(max_length=50)]
+Dependencies = Annotated[list[Id], Field(max_length=50, description="Item ids.")]
 BacklogLimit = Annotated[int, Field(ge=1, le=100)]
 BacklogOffset = Annotated[int, Field(ge=0, le=1_000_000)]
 

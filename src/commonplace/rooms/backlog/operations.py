@@ -34,6 +34,7 @@ from commonplace.suggestions import may_name_others, suggest_names
     writes=True,
     prepare=prepare_words("description"),
     example={"title": "Cart loses items on reload", "priority": "high"},
+    keywords="todo, ticket, issue, feature request, report bug, defect, track",
 )
 async def add_backlog_item(
     call: Call,
@@ -41,15 +42,14 @@ async def add_backlog_item(
     description: model.ItemText = "",
     priority: model.BacklogPriority = "medium",
     project: str | None = None,
-    assigned_to: model.Assignee | None = None,
+    assigned_to: Annotated[model.Assignee | None, Field(description="Agent.")] = None,
     tags: model.BacklogTags | None = None,
     milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     deferred_reason: model.DeferredReason | None = None,
     depends_on: model.Dependencies | None = None,
-    claim: bool = False,
+    claim: Annotated[bool, Field(description="Take it at once.")] = False,
 ) -> ChangedItem:
-    """Add todo, backlog item: create or track a task, file new ticket, open issue, request feature, report or
-    log a bug (defect), leave something for another agent (assigned_to)."""
+    """Add a task to the backlog. Use it for work that is not done now, or for another agent."""
     target_project = call.resolve_project(project)
     item_number = await edits.lock_backlog(call, target_project)
     await ensure_project(call.tx, target_project, call.now)
@@ -81,23 +81,26 @@ async def _claim_added(call: Call, added: ChangedItem, claim: dict[str, Any]) ->
     return msgspec.structs.replace(added, **{name: getattr(claimed, name) for name in _CLAIMED_FIELDS})
 
 
-@operation("memory_list_backlog", role="readonly", example={"ready": True})
+@operation(
+    "memory_list_backlog",
+    role="readonly",
+    example={"ready": True},
+    keywords="backlog, todo, tickets, issues, bugs, kanban board, pick up",
+)
 async def list_backlog(
     call: Call,
-    project: ProjectOrAll | None = None,
+    project: Annotated[ProjectOrAll | None, Field(description="`*`: all.")] = None,
     status: model.BacklogStatus | None = None,
     priority: model.BacklogPriority | None = None,
-    assigned_to: model.Assignee | None = None,
+    assigned_to: Annotated[model.Assignee | None, Field(description="Agent.")] = None,
     milestone: Annotated[model.Milestone | None, alias("target_version")] = None,
     tag: model.BacklogTag | None = None,
-    ready: bool = False,
+    ready: Annotated[bool, Field(description="Open, unblocked, free or yours.")] = False,
     include_done: bool = False,
     limit: model.BacklogLimit = 20,
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
-    """List, show, search tasks (todo, tickets, issues, bugs; kanban board, overview), open or
-    finished: find work to do, pick up next, most urgent, pending, ready, unblocked, unassigned (nobody owns), by tag,
-    assigned to me, on my plate."""
+    """List tasks by state, priority, tag or agent. Use it to find what to do next."""
     projects = (
         await list_visible_project_names(call.tx, call.caller)
         if isinstance(project, AllProjects)
@@ -127,13 +130,18 @@ async def list_backlog(
     )
 
 
-@operation("memory_update_backlog_item", writes=True, prepare=prepare_words("description"))
+@operation(
+    "memory_update_backlog_item",
+    writes=True,
+    prepare=prepare_words("description"),
+    keywords="take, grab, pick up, edit ticket, issue, todo, raise priority",
+)
 async def update_backlog_item(
     call: Call,
     item_id: Id,
     status: model.BacklogStatus | None = None,
     priority: model.BacklogPriority | None = None,
-    assigned_to: model.Assignee | None = None,
+    assigned_to: Annotated[model.Assignee | None, Field(description='Agent; "" frees it.')] = None,
     title: model.ItemTitle | None = None,
     description: model.ItemText | None = None,
     note: model.ItemText | None = None,
@@ -141,13 +149,11 @@ async def update_backlog_item(
     deferred_reason: model.DeferredReason | None = None,
     project: str | None = None,
     depends_on: model.Dependencies | None = None,
-    claim: bool = False,
-    force: bool = False,
-    expected_version: VersionNumber | None = None,
+    claim: Annotated[bool, Field(description="While you keep calling.")] = False,
+    force: Annotated[bool, Field(description="Claim although blocked.")] = False,
+    expected_version: Annotated[VersionNumber | None, Field(description="Else conflict.")] = None,
 ) -> ChangedItem:
-    """Claim (take, grab, pick up, start working), assign, unassign (give back, return), edit, change a task
-    (ticket, todo, issue): raise priority (critical), status (in progress, blocked until finished, postpone),
-    dependencies (link); move project."""
+    """Change, claim or assign a task. Claim it before you start on it."""
     target_project = call.resolve_project(project) if project is not None else None
     fields = {
         "status": status or ("deferred" if deferred_reason and not claim else None),
@@ -188,12 +194,18 @@ async def _name_work(call: Call, reply: ChangedItem, row: Row) -> None:
         reply.work_title = "" if work["title"] == row["title"] else work["title"]
 
 
-@operation("memory_complete_backlog_item", writes=True)
+@operation(
+    "memory_complete_backlog_item",
+    writes=True,
+    keywords="done, mark finished, tick off, fixed, resolved, cancel, duplicate",
+)
 async def complete_backlog_item(
-    call: Call, item_id: Id, resolution: model.ItemText | None = None, wont_do: bool = False
+    call: Call,
+    item_id: Id,
+    resolution: Annotated[model.ItemText | None, Field(description="How, or why not.")] = None,
+    wont_do: bool = False,
 ) -> CompletedItem:
-    """Close a task: mark (tick off) ticket, todo, bug, issue as done, complete(d), finished, fixed, resolved,
-    cancel(led), duplicate, won't fix. Notifies dependents."""
+    """Close a task with how it was solved; who waits for it is told."""
     row = await edits.load_locked_item(call, item_id)
     if row["closed"]:
         raise errors.Conflict(
@@ -233,16 +245,24 @@ _ITEM_PROPERTIES = {
     if name != each.session_argument
 }
 BatchItem = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "properties": _ITEM_PROPERTIES})]
-BatchItems = Annotated[list[BatchItem], Field(min_length=1, max_length=100)]
+BatchItems = Annotated[
+    list[BatchItem],
+    Field(
+        min_length=1,
+        max_length=100,
+        description="Arguments as in the single tools; depends_on takes #0 for the first.",
+    ),
+]
 
 
 @operation(
     "memory_batch_backlog",
     writes=True,
     example={"action": "create", "items": [{"title": "One"}, {"title": "Two"}]},
+    keywords="bulk, import, several tickets, stories, issues, at once, in one go",
 )
 async def batch_backlog(call: Call, action: BacklogAction, items: BatchItems) -> BatchReply:
-    """Bulk: create, import, update or complete many (several) tasks, issues, tickets at once, in one go; break down features: all or none."""
+    """Add, change or complete many tasks in one call, all or none. Use it to break down a feature."""
     replies: list[Any] = []
     problems: list[dict[str, Any]] = []
     ids_by_reference: dict[str, str] = {}

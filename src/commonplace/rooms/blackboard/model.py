@@ -22,15 +22,17 @@ _MESSAGE_ID_CHARACTERS = len("msg_") + 12
 Visibility = Literal["public", "private", "agent_only", "admin_only"]
 ALL_VISIBILITIES: tuple[Visibility, ...] = ("public", "private", "agent_only", "admin_only")
 PUBLIC_AUDIENCE, ADMIN_AUDIENCE = "", "admin"
-BlackboardId = Annotated[str, Field(min_length=1, max_length=64)]
+BlackboardId = Annotated[str, Field(min_length=1, max_length=64, description="Blackboard.")]
 BlackboardMessageId = Annotated[str, Field(min_length=1, max_length=64)]
 Purpose = Annotated[str, Field(min_length=1, max_length=2000)]
 MessageContent = Annotated[str, Field(min_length=1, max_length=100_000)]
-ClosingSummary = Annotated[str, Field(max_length=20_000)]
+ClosingSummary = Annotated[str, Field(max_length=20_000, description="Conclusion.")]
 ContextQuery = Annotated[str, Field(min_length=1, max_length=500)]
-MessageIdempotencyKey = Annotated[str, Field(min_length=1, max_length=100)]
+MessageIdempotencyKey = Annotated[
+    str, Field(min_length=1, max_length=100, description="Same key, same reply for 24 h.")
+]
 """`idempotency.py` takes it before the operation runs."""
-FuzzyThreshold = Annotated[float, Field(ge=0, le=100)]
+FuzzyThreshold = Annotated[float, Field(ge=0, le=100, description="Least score.")]
 MessageLimit = Annotated[int, Field(ge=1, le=1000)]
 ResultLimit = Annotated[int, Field(ge=1, le=100)]
 PageOffset = Annotated[int, Field(ge=0, le=MAX_INTEGER)]

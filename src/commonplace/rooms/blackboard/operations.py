@@ -4,7 +4,9 @@ import secrets
 from dataclasses import replace
 from functools import wraps
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.arguments import TimeArgument
@@ -50,7 +52,13 @@ _VISIBILITIES_BY_SCOPE: dict[model.SearchScope, tuple[Visibility, ...]] = {
 }
 
 
-@operation("create_session", writes=True, session="own", example={"purpose": "Design the cart API"})
+@operation(
+    "create_session",
+    writes=True,
+    session="own",
+    example={"purpose": "Design the cart API"},
+    keywords="start, brainstorm, group chat, discussion room, conversation, shared place, piece of work",
+)
 async def create_session(
     call: Call,
     purpose: model.Purpose,
@@ -58,8 +66,7 @@ async def create_session(
     project: str | None = None,
     agent_id: AgentId | None = None,
 ) -> model.CreatedBlackboard:
-    """Create (start) a blackboard: shared place (room) for brainstorm, group chat, discussion or conversation of
-    several agents on some piece of work. Share its session_id."""
+    """Create a blackboard, where several agents discuss one thing; share its session_id."""
     reader = await identify_reader(call, agent_id)
     call.project = project or default_session_project(call)
     session_id = f"session_{secrets.token_hex(8)}"
@@ -83,7 +90,7 @@ async def create_session(
 async def get_session(
     call: Call, session_id: model.BlackboardId, agent_id: AgentId | None = None
 ) -> model.BlackboardDetails:
-    """Get one blackboard, participants and newest messages."""
+    """Show a blackboard with its participants and newest messages."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     session = await describe_session(call, row, reader)
@@ -100,10 +107,12 @@ async def get_session(
     )
 
 
-@operation("list_sessions", role="any", session="own", example={})
+@operation(
+    "list_sessions", role="any", session="own", example={}, keywords="open discussions, session transcripts"
+)
 async def list_sessions(
     call: Call,
-    workspace_id: WorkspaceId | None = None,
+    workspace_id: Annotated[WorkspaceId | None, Field(description="Its transcripts.")] = None,
     since: TimeArgument | None = None,
     until: TimeArgument | None = None,
     active_only: bool = True,
@@ -112,7 +121,7 @@ async def list_sessions(
     offset: model.PageOffset = 0,
     agent_id: AgentId | None = None,
 ) -> model.BlackboardListing | ArchivedSessions:
-    """List open blackboards (discussions); with workspace_id, archived session transcripts of a machine."""
+    """List blackboards, or with workspace_id the archived transcripts of a machine."""
     if workspace_id is not None:
         return await archives.list_archives_of_workspace(call, workspace_id, since, until, limit, offset)
     # A key that may only upload sees archives but no blackboards.
@@ -124,7 +133,7 @@ async def list_sessions(
     )
 
 
-@operation("close_session", writes=True, session="own", idempotent=True)
+@operation("close_session", writes=True, session="own", idempotent=True, keywords="end discussion")
 async def close_session(
     call: Call,
     session_id: model.BlackboardId,
@@ -132,7 +141,7 @@ async def close_session(
     summary: model.ClosingSummary | None = None,
     agent_id: AgentId | None = None,
 ) -> model.ClosedBlackboard:
-    """Close a blackboard (discussion), giving its conclusion; stays readable."""
+    """Close a blackboard with its conclusion; it stays readable."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     closed = await store.close_session_row(
@@ -155,14 +164,14 @@ async def close_session(
     )
 
 
-@operation("get_session_audit", role="admin", session="own")
+@operation("get_session_audit", role="admin", session="own", keywords="audit")
 async def get_session_audit(
     call: Call,
     session_id: model.BlackboardId,
     after: model.AfterSequence = -1,
     limit: model.MessageLimit = 100,
 ) -> model.BlackboardAuditTrail:
-    """Audit a blackboard: acts without contents."""
+    """List what was done on a blackboard, without contents."""
     row = await load_visible_session(call, session_id)
     messages = await store.list_message_acts(call.tx, row["project"], row["id"], after, limit)
     acts = model.build_audit_trail(row, messages, after, is_last_page=len(messages) < limit)
@@ -173,12 +182,18 @@ async def get_session_audit(
     )
 
 
-@operation("add_message", writes=True, session="own", prepare=prepare_words("content"))
+@operation(
+    "add_message",
+    writes=True,
+    session="own",
+    prepare=prepare_words("content"),
+    keywords="comment, shared discussion, add message, private, agent_only",
+)
 async def add_message(
     call: Call,
     session_id: model.BlackboardId,
     content: model.MessageContent,
-    sender: AgentId | None = None,
+    sender: Annotated[AgentId | None, Field(description="Your name, without a session.")] = None,
     metadata: dict[str, Any] | None = None,
     visibility: Visibility = "public",
     message_type: model.BlackboardMessageType = "agent_response",
@@ -186,8 +201,7 @@ async def add_message(
     idempotency_key: model.MessageIdempotencyKey | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Post on a blackboard: add a message, comment in shared discussion. private: only you; agent_only: own
-    type; admin_only: admins."""
+    """Post on a blackboard."""
     reader = await identify_reader(call, agent_id, sender)
     row = await load_visible_session(call, session_id)
     parent = await load_message(call, row, reader, parent_message_id) if parent_message_id else None
@@ -197,7 +211,7 @@ async def add_message(
     )
 
 
-@operation("add_private_note", writes=True, session="own")
+@operation("add_private_note", writes=True, session="own", keywords="private notes, yourself")
 async def add_private_note(
     call: Call,
     session_id: model.BlackboardId,
@@ -205,7 +219,7 @@ async def add_private_note(
     metadata: dict[str, Any] | None = None,
     agent_id: AgentId | None = None,
 ) -> model.AddedMessage:
-    """Write private notes on a blackboard; visible only for yourself."""
+    """Write a note on a blackboard that only you see."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     return await _add_drafted_message(call, _draft_message(call, row, reader, content, metadata, "private"))
@@ -275,14 +289,14 @@ def _emit_message_added(call: Call, draft: store.BlackboardDraft, sequence: int)
     )
 
 
-@operation("get_message", role="readonly", session="own")
+@operation("get_message", role="readonly", session="own", keywords="parent")
 async def get_message(
     call: Call,
     session_id: model.BlackboardId,
     message_id: model.BlackboardMessageId,
     agent_id: AgentId | None = None,
 ) -> model.MessageDetails:
-    """Get one blackboard message, parent, answers' ids."""
+    """Show one message of a blackboard with the ids of its answers."""
     reader = await identify_reader(call, agent_id)
     row = await load_visible_session(call, session_id)
     message = await load_message(call, row, reader, message_id)
@@ -304,18 +318,16 @@ async def read_context(
     session_id: model.BlackboardId,
     limit: model.MessageLimit = 50,
     offset: model.PageOffset | None = None,
-    after: model.AfterSequence | None = None,
+    after: Annotated[model.AfterSequence | None, Field(description="Sequence read so far.")] = None,
     include_private: bool = False,
     visibility_filter: Visibility | None = None,
-    sender: AgentId | None = None,
-    since: TimeArgument | None = None,
+    sender: Annotated[AgentId | None, Field(description="Your name, without a session.")] = None,
+    since: Annotated[TimeArgument | None, Field(description="ISO time.")] = None,
     until: TimeArgument | None = None,
     max_tokens: model.ContextTokens | None = None,
     agent_id: AgentId | None = None,
 ) -> model.MessagePage:
-    """Read a blackboard (discussion): its latest messages, posts in order, posted since; poll new entries with
-    after=next_after. max_tokens picks the best.
-    """
+    """Read a blackboard's messages; poll with after=next_after."""
     asks_private = include_private or visibility_filter == "private"
     reader = await identify_reader(call, agent_id, needs_agent=asks_private)
     row = await load_visible_session(call, session_id)
@@ -395,11 +407,16 @@ _read_context_by_other_name.__doc__ = (
     """Other name of get_context (blackboard); for mail use memory_get_messages."""
 )
 
-get_context = operation("get_context", role="readonly", session="own")(read_context)
+get_context = operation(
+    "get_context",
+    role="readonly",
+    session="own",
+    keywords="discussion, latest posts in order, new entries, posted since",
+)(read_context)
 get_messages = operation("get_messages", role="readonly", session="own")(_read_context_by_other_name)
 
 
-@operation("search_context", role="readonly", session="own")
+@operation("search_context", role="readonly", session="own", keywords="discussion, fuzzy")
 async def search_context(
     call: Call,
     session_id: model.BlackboardId,
@@ -410,7 +427,7 @@ async def search_context(
     scope: model.SearchScope = "all",
     agent_id: AgentId | None = None,
 ) -> model.ContextSearchResults:
-    """Search a blackboard's messages (discussion): fuzzy, tolerates typos."""
+    """Search a blackboard's messages, also with typos."""
     started = perf_counter()
     reader = await identify_reader(call, agent_id, needs_agent=scope == "private")
     row = await load_visible_session(call, session_id)

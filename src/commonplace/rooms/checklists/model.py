@@ -20,7 +20,7 @@ ChecklistIndex = Annotated[int, Field(ge=0, le=MAX_CHECKLIST_ITEMS - 1)]
 _INDEX_SCHEMA = {"type": "integer", "minimum": 0, "maximum": MAX_CHECKLIST_ITEMS - 1}
 ChecklistIndexes = Annotated[
     list[ChecklistIndex],
-    Field(min_length=1, max_length=MAX_CHECKLIST_ITEMS),
+    Field(min_length=1, max_length=MAX_CHECKLIST_ITEMS, description="From 0; or a list."),
     BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
     WithJsonSchema(
         {"anyOf": [_INDEX_SCHEMA, {"type": "array", "items": _INDEX_SCHEMA, "maxItems": MAX_CHECKLIST_ITEMS}]}

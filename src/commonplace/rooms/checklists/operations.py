@@ -1,6 +1,9 @@
 """The actions of memory_checklist: create, get, add, check, delete and list."""
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.arguments import AllProjects, ProjectOrAll
@@ -62,7 +65,7 @@ async def check_item(
     call: Call,
     name: model.ChecklistName,
     item_index: model.ChecklistIndexes,
-    done: bool = True,
+    done: Annotated[bool, Field(description="false unticks.")] = True,
     notes: model.ChecklistNotes | None = None,
     project: str | None = None,
 ) -> CheckedItem:
@@ -118,8 +121,7 @@ async def list_checklists(call: Call, project: ProjectOrAll | None = None) -> Ch
 
 checklist = OperationFamily(
     _TOOL_NAME,
-    "Checklists: go through steps (release, rollout, migration), create, tick or check off an item, "
-    "verify progress.",
+    "Create checklists, tick off their items, show what is left.",
     {
         "create": create_checklist,
         "get": get_checklist,
@@ -128,6 +130,7 @@ checklist = OperationFamily(
         "delete": delete_checklist,
         "list": list_checklists,
     },
+    keywords="steps, release, rollout, migration, go through, check, verify progress",
 )
 
 

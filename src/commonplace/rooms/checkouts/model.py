@@ -11,14 +11,22 @@ from commonplace.store.database import Row
 
 MAX_DIRTY_FILES = 1_000
 
-MachineName = Annotated[str, Field(min_length=1, max_length=200)]
-FolderPath = Annotated[str, Field(min_length=1, max_length=4_096)]
-BranchName = Annotated[str, Field(max_length=300)]
-CommitId = Annotated[str, Field(max_length=64)]
-RepositoryPaths = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=4_096)]], Field(max_length=MAX_DIRTY_FILES)
+MachineName = Annotated[
+    str, Field(min_length=1, max_length=200, description="The machine, as workspaces name it.")
 ]
-ShelfNames = Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=100)]
+FolderPath = Annotated[str, Field(min_length=1, max_length=4_096)]
+BranchName = Annotated[
+    str, Field(max_length=300, description="The branch that is checked out; empty if none is.")
+]
+CommitId = Annotated[str, Field(max_length=64, description="The id of the commit that is checked out.")]
+RepositoryPaths = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=4_096)]],
+    Field(max_length=MAX_DIRTY_FILES, description="The changed files, from the root of the working tree."),
+]
+ShelfNames = Annotated[
+    list[Annotated[str, Field(max_length=300)]],
+    Field(max_length=100, description="Names of shelved changes."),
+]
 PreventedKind = Literal[
     "edit_denied",
     "command_denied",
@@ -29,8 +37,14 @@ PreventedKind = Literal[
     "conflict_predicted",
 ]
 PreventedText = Annotated[str, Field(max_length=500)]
-PreventedFiles = Annotated[list[Annotated[str, Field(max_length=4_096)]], Field(max_length=50)]
-PreventedAgents = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)]
+PreventedFiles = Annotated[
+    list[Annotated[str, Field(max_length=4_096)]],
+    Field(max_length=50, description="The files that it was about."),
+]
+PreventedAgents = Annotated[
+    list[Annotated[str, Field(max_length=200)]],
+    Field(max_length=50, description="The agents that would have lost something."),
+]
 
 
 class CheckoutSession(Reply):

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace import access
 from commonplace.call import Call
@@ -28,9 +31,11 @@ _NO_HOOKS = (
 _NO_FOLDER = " Yours is unknown: pass working_directory to memory_start_session."
 
 
-@operation("memory_checkout_status", role="readonly")
+@operation(
+    "memory_checkout_status", role="readonly", keywords="checkout, uncommitted, owners, shelved changes"
+)
 async def checkout_status(call: Call) -> model.CheckoutStatus:
-    """Git working tree (checkout): agents sharing it, dirty files with owners, shelved changes."""
+    """Show who shares this git working tree and whose each dirty file is."""
     session = call.own_session
     own = await store.load_checkout(call.tx, session)
     if own is None:
@@ -72,15 +77,32 @@ async def _show_without_hooks(call: Call, session: AgentSession) -> model.Checko
 async def report_checkout(
     call: Call,
     machine: model.MachineName,
-    root: model.FolderPath,
-    repository: model.FolderPath,
+    root: Annotated[model.FolderPath, Field(description="The root of a git working tree.")],
+    repository: Annotated[
+        model.FolderPath,
+        Field(
+            description="The main working tree, or the folder of a bare repository: the same for all linked working trees."
+        ),
+    ],
     branch: model.BranchName = "",
     head: model.CommitId = "",
-    tree: model.FolderPath | None = None,
+    tree: Annotated[
+        model.FolderPath | None,
+        Field(
+            description="The working tree that the answer is about, if it is another one of the repository."
+        ),
+    ] = None,
     files: model.RepositoryPaths | None = None,
     shelved: model.ShelfNames | None = None,
-    is_moving: bool = False,
-    only_asks: bool = False,
+    is_moving: Annotated[
+        bool, Field(description="Whether the session is about to move the branch of its working tree.")
+    ] = False,
+    only_asks: Annotated[
+        bool,
+        Field(
+            description="Record nothing: a person asks, who does not count as a session in this working tree."
+        ),
+    ] = False,
 ) -> model.CheckoutFacts:
     """Report the session's working tree; return who else is there and who changed these files last."""
     session, place = call.own_session, CheckoutPlace(machine, root, repository)
@@ -113,12 +135,14 @@ async def report_checkout(
 )
 async def report_prevented(
     call: Call,
-    kind: model.PreventedKind,
-    what: model.PreventedText,
+    kind: Annotated[model.PreventedKind, Field(description="What was prevented or done.")],
+    what: Annotated[model.PreventedText, Field(description="The command, edit or commit, in short.")],
     files: model.PreventedFiles | None = None,
     others: model.PreventedAgents | None = None,
-    rule: model.PreventedText = "",
-    rule_scope: model.PreventedText = "",
+    rule: Annotated[model.PreventedText, Field(description="The rule that it broke.")] = "",
+    rule_scope: Annotated[
+        model.PreventedText, Field(description="The scope of that rule: `global` or the project.")
+    ] = "",
 ) -> model.PreventedReport:
     """Report what a hook or the commit guard prevented, so that people can see it."""
     call.subject = f"{kind}: {what}"

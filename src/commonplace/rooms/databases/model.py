@@ -11,7 +11,7 @@ from commonplace.sqlguard import CheckedStatement
 
 MAX_LISTED_TABLES = 2000
 
-DatabaseName = Annotated[str, Field(min_length=1, max_length=100)]
+DatabaseName = Annotated[str, Field(min_length=1, max_length=100, description="From action=list.")]
 Query = Annotated[str, Field(min_length=1, max_length=50_000)]
 TableName = Annotated[str, Field(min_length=1, max_length=300)]
 RowLimit = Annotated[int, Field(ge=1, le=10_000)]

@@ -104,9 +104,9 @@ async def query(
 
 db = OperationFamily(
     _TOOL_NAME,
-    "Run a read-only SQL query (select) on the operator's databases; list databases, tables, columns "
-    "(schema).",
+    "Query the operator's databases, read-only; list their tables and columns.",
     {"list": list_databases, "schema": schema, "query": query},
+    keywords="SQL, select, schema, run",
 )
 
 

@@ -12,7 +12,9 @@ from commonplace.rooms.functions.similar import find_similar_functions
 from commonplace.store.database import Row, Tx
 
 BrowseLimit = Annotated[int, Field(ge=1, le=200)]
-FileFilter = Annotated[str, Field(max_length=1024)]
+FileFilter = Annotated[
+    str, Field(max_length=1024, description="Only functions whose file or name contains this text.")
+]
 
 
 class BrowsedFunction(Reply):
@@ -70,7 +72,9 @@ class SimilarFunctions(Reply):
     example={"project": "shop", "func_id": "func_000000000000"},
 )
 async def list_similar_functions(
-    call: Call, project: str, func_id: Annotated[str, Field(min_length=8, max_length=64)]
+    call: Call,
+    project: str,
+    func_id: Annotated[str, Field(min_length=8, max_length=64, description="The function's id.")],
 ) -> SimilarFunctions:
     """List the functions whose name and purpose are most like those of this one."""
     del project

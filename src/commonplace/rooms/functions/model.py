@@ -18,12 +18,14 @@ from commonplace.store.database import Row, Value
 MAX_DERIVED_PURPOSE_CHARACTERS = 300
 
 FunctionName = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
-FunctionPath = Annotated[str, Field(min_length=1, max_length=1100)]
+FunctionPath = Annotated[str, Field(min_length=1, max_length=1100, description="path:line")]
 FunctionPurpose = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
 FunctionText = Annotated[str, Field(max_length=4000)]
 SourceCode = Annotated[str, Field(max_length=20_000)]
 FunctionQuery = Annotated[str, Field(min_length=1, max_length=4000)]
-FunctionCursor = Annotated[str, Field(max_length=1400)]
+FunctionCursor = Annotated[
+    str, Field(max_length=1400, description="Where to go on: `next_cursor` of the previous reply.")
+]
 QueueOffset = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 FunctionLimit = Annotated[int, Field(ge=1, le=50)]
 

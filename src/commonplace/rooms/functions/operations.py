@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
+from pydantic import Field
 
 from commonplace import access, errors
 from commonplace.access import Caller
@@ -54,6 +55,7 @@ def _read_signature(file_path: str, name: str, code: str) -> str:
         "file_path": "src/net/retry.py:12",
         "purpose": "Call again after a failure, waiting longer each time.",
     },
+    keywords="add, document, catalog helper, utility, code index, registry, reusable",
 )
 async def register_function(
     call: Call,
@@ -62,12 +64,11 @@ async def register_function(
     purpose: model.FunctionPurpose,
     project: str | None = None,
     gotchas: model.FunctionText | None = None,
-    prefer_over: model.FunctionText | None = None,
-    requires: model.FunctionTexts | None = None,
+    prefer_over: Annotated[model.FunctionText | None, Field(description="What not to use.")] = None,
+    requires: Annotated[model.FunctionTexts | None, Field(description="Preconditions.")] = None,
     code: model.SourceCode | None = None,
 ) -> model.RegisteredFunction:
-    """Register (add, document, catalog) reusable function, helper, utility that others reuse; code index
-    (registry); `similar` lists existing ones."""
+    """Register a function that others should reuse; similar ones are returned."""
     await lock_project(call.tx, call.project, "functions")
     path, line = model.split_line_number(file_path)
     file = canonicalize_path(path, call.session.working_directory if call.session else None)
@@ -119,6 +120,7 @@ async def _find_registered_function(call: Call, file: str, name: str) -> Row | N
     role="readonly",
     prepare=prepare_question("query"),
     example={"query": "how do we retry?"},
+    keywords="search helper, utility, code, reuse, avoid duplicate",
 )
 async def find_function(
     call: Call,
@@ -127,7 +129,7 @@ async def find_function(
     include_shared: bool = True,
     limit: model.FunctionLimit = 5,
 ) -> model.FunctionSearchReply:
-    """Find (search for) function, helper, utility, code that we already have: reuse instead of writing a duplicate."""
+    """Find a function that exists already. Use it before you write one."""
     question = call.prepared if isinstance(call.prepared, Question) else Question(query)
     projects = list(dict.fromkeys([call.project, *([access.SHARED] if include_shared else [])]))
     hits = await find_entries(
@@ -158,6 +160,7 @@ async def find_function(
     writes=True,
     idempotent=True,
     example={"func_id": "func_000000000000", "search_summary": "Retries a call."},
+    keywords="signature, call graph, side effects, describe",
 )
 async def enrich_function(
     call: Call,
@@ -173,7 +176,7 @@ async def enrich_function(
     search_summary: model.FunctionText | None = None,
     project: str | None = None,
 ) -> model.EnrichedFunction:
-    """Add analysis of a registered function: signature, call graph, side effects. Passed fields replace."""
+    """Add an analysis to a registered function; the fields that are passed replace the old ones."""
     fields_by_name = {
         "signature": signature,
         "parameters": parameters,
@@ -212,22 +215,22 @@ async def _load_function(call: Call, id_prefix: str) -> Row:
     return (await store.load_functions(call.tx, call.project, [function_id]))[function_id]
 
 
-@operation("memory_get_enrichment_queue", role="readonly", example={})
+@operation("memory_get_enrichment_queue", role="readonly", example={}, keywords="enrichment")
 async def get_enrichment_queue(
     call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
 ) -> model.EnrichmentQueue:
-    """List functions without analysis (enrichment) yet."""
+    """List functions that have no analysis yet."""
     rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
     return model.EnrichmentQueue(
         pending_count=total, items=[model.QueuedFunction.from_row(row) for row in rows]
     )
 
 
-@operation("memory_become_librarian", role="readonly", example={})
+@operation("memory_become_librarian", role="readonly", example={}, keywords="act as librarian")
 async def become_librarian(
     call: Call, project: str | None = None, limit: model.FunctionLimit = 20, offset: model.QueueOffset = 0
 ) -> model.LibrarianAssignment:
-    """Act as librarian: get undocumented functions with code and instructions to describe them."""
+    """Get undocumented functions with their code, and how to describe them."""
     rows, total = await store.list_queued_functions(call.tx, call.project, limit, offset)
     items = librarian.take_within_budget(rows)
     return model.LibrarianAssignment(
@@ -251,9 +254,16 @@ async def list_functions(
 async def sync_functions(
     call: Call,
     project: str,
-    functions: scans.ScannedObjects | None = None,
-    gone: scans.GoneFunctions | None = None,
-    lines: scans.MovedLines | None = None,
+    functions: Annotated[
+        scans.ScannedObjects | None, Field(description="Functions as scanned in the source.")
+    ] = None,
+    gone: Annotated[
+        scans.GoneFunctions | None,
+        Field(description="Functions that are no longer in the source, as file and name."),
+    ] = None,
+    lines: Annotated[
+        scans.MovedLines | None, Field(description="Functions that moved, as file, name and line.")
+    ] = None,
 ) -> model.SyncedFunctions:
     """For `commonplace librarian`."""
     scanned = scans.parse_scanned_functions(functions or [])

@@ -17,9 +17,11 @@ _MAX_NOTIFIED_SHOWN = 20
 RuleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
 RuleText = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
 GuidelineScope = Annotated[str, Field(min_length=1, max_length=200)]
-GuidelinePriority = Annotated[int, Field(ge=1, le=100)]
+GuidelinePriority = Annotated[int, Field(ge=1, le=100, description="Low first.")]
 Enforcement = Annotated[
-    dict[str, Any], Field(max_length=20), WithJsonSchema({"type": "object", "maxProperties": 20})
+    dict[str, Any],
+    Field(max_length=20, description="{on, match, unless, do, say, reason}"),
+    WithJsonSchema({"type": "object", "maxProperties": 20}),
 ]
 """Validated by `rules/rule_schema.py`, whose refusals say more than a schema does, and cost no tokens."""
 

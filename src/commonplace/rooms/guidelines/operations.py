@@ -1,5 +1,9 @@
 """Read, set and delete guidelines."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from commonplace import access, errors
 from commonplace.call import Call
 from commonplace.operation import OperationFamily, operation
@@ -10,7 +14,12 @@ from commonplace.suggestions import suggest_project
 
 
 @operation("memory_guidelines", role="readonly", session="optional", example={})
-async def list_guidelines(call: Call, scope: model.GuidelineScope | None = None) -> model.GuidelineListing:
+async def list_guidelines(
+    call: Call,
+    scope: Annotated[
+        model.GuidelineScope | None, Field(description="Project; set: default `global`.")
+    ] = None,
+) -> model.GuidelineListing:
     """List the global and the project's guidelines, by priority."""
     rows = await store.list_guidelines_of_projects(call.tx, _readable_projects(call, scope))
     contributes.forget_notices(call, rows)
@@ -91,9 +100,9 @@ async def delete_guideline(
 
 guidelines = OperationFamily(
     "memory_guidelines",
-    "Rules to follow (apply): coding conventions, naming, standards, style, policy, best practices, "
-    "house rules of the team, project or repo. scope: 'global' or a project.",
+    "Show or set the rules of a project or of all. Read them before you write code.",
     {"list": list_guidelines, "set": set_guideline, "delete": delete_guideline, "get": get_guideline},
+    keywords="coding conventions, naming, standards, style, policy, best practices, house rules",
 )
 
 

@@ -92,7 +92,13 @@ class _TestedFacts(RuleFacts):
         return [path.lstrip("/") for command in parsed.commands for path in list_written_paths(command)]
 
 
-@operation("memory_rule_test", role="readonly", session="optional", example={"command": "git push --force"})
+@operation(
+    "memory_rule_test",
+    role="readonly",
+    session="optional",
+    example={"command": "git push --force"},
+    keywords="would rules fire",
+)
 async def rule_test(
     call: Call,
     command: TestedText | None = None,
@@ -101,7 +107,7 @@ async def rule_test(
     on: Literal["edit", "command", "commit", "prompt", "stop"] | None = None,
     scope: model.GuidelineScope | None = None,
 ) -> model.RuleTest:
-    """Test enforced guidelines: would rules fire."""
+    """Test which enforced guidelines would stop a command or an edit."""
     project = call.resolve_project(scope) if scope and scope != model.GLOBAL_SCOPE else call.project
     occasion = on or ("command" if command else "edit" if file else "")
     if not occasion:

@@ -51,7 +51,9 @@ async def record_events(
     tool: ProgramName,
     events: HookEvents,
     directory: FolderPath = "",
-    branch: BranchName = "",
+    branch: Annotated[
+        BranchName, Field(description="The branch that is checked out; empty if none is.")
+    ] = "",
 ) -> RecordedEvents:
     """Record the hook events of a session in its journal, for our own programs. Call it with the events that were not
     sent yet, in their order."""

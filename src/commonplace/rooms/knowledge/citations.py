@@ -1,5 +1,9 @@
 """What documents cite, and what `commonplace verify` found of it in a checkout. The SQL is in `evidence.py`."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from commonplace import errors
 from commonplace.call import Call
 from commonplace.clock import iso
@@ -12,7 +16,10 @@ from commonplace.store import ids
 async def list_citations(
     call: Call,
     project: str,  # noqa: ARG001 - the path of every call reads it
-    cursor: evidence.CitationCursor | None = None,
+    cursor: Annotated[
+        evidence.CitationCursor | None,
+        Field(description="Where to go on: `next_cursor` of the previous reply."),
+    ] = None,
     limit: evidence.CitationLimit = 200,
 ) -> model.CitationPage:
     """List what documents cite; `commonplace verify` compares it with a checkout."""
@@ -32,7 +39,7 @@ async def list_citations(
 async def report_citations(
     call: Call,
     project: str,  # noqa: ARG001 - the same
-    findings: evidence.Findings,
+    findings: Annotated[evidence.Findings, Field(description="What was found at each cited place.")],
 ) -> model.CitationReport:
     """Report the state of cited places in a checkout: fresh, drifted, gone, or unchecked."""
     await evidence.update_citation_states(call.tx, call.project, findings, call.now)
@@ -56,7 +63,9 @@ async def report_citations(
 async def list_evidence(
     call: Call,
     project: str,  # noqa: ARG001 - the same
-    doc_id: model.DocumentId,
+    doc_id: Annotated[
+        model.DocumentId, Field(description="An id of any kind, whole or its first 8 or more characters.")
+    ],
 ) -> model.EvidencePage:
     """List the places that a document cites: whether each has changed, and its lines where they were sent."""
     identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)

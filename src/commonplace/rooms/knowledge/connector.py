@@ -18,7 +18,9 @@ from commonplace.rooms.knowledge.operations import find_item, search_global
 from commonplace.rooms.knowledge.results import name_project
 from commonplace.search.engine import prepare_question
 
-FetchedId = Annotated[str, Field(min_length=3, max_length=500)]
+FetchedId = Annotated[
+    str, Field(min_length=3, max_length=500, description="The id of a result of `search`: project/id.")
+]
 _GLOBAL = name_project(access.ALL_PROJECTS)
 
 

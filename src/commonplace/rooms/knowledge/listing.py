@@ -15,7 +15,14 @@ from commonplace.rooms.knowledge import model
 from commonplace.store.database import Row, Tx
 
 DocumentLimit = Annotated[int, Field(ge=1, le=200)]
-DocumentCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\w{1,64}$")]
+DocumentCursor = Annotated[
+    str,
+    Field(
+        max_length=100,
+        pattern=r"^\d{1,17}-\w{1,64}$",
+        description="Where to go on: `next_cursor` of the previous reply.",
+    ),
+]
 FACET_DOCUMENTS = 5000
 """Filters count the newest documents up to this many, so that a page costs the same in a large project."""
 _MAX_FACET_VALUES = 30
@@ -82,15 +89,33 @@ async def list_documents(
     call: Call,
     project: str,
     memory_type: model.RequestedType | None = None,
-    status: model.DocumentStatus | None = None,
-    tag: model.Tag | None = None,
+    status: Annotated[
+        model.DocumentStatus | None,
+        Field(description="The status that it gets, or only those with this status."),
+    ] = None,
+    tag: Annotated[model.Tag | None, Field(description="Only what has this tag.")] = None,
     author: AgentName | None = None,
-    trust: DocumentTrust | None = None,
-    freshness: CodeFreshness | None = None,
-    use: DocumentUse | None = None,
-    age: DocumentAge | None = None,
-    needs_look: bool = False,
-    facets: bool = True,
+    trust: Annotated[
+        DocumentTrust | None,
+        Field(
+            description="suspicious: reads like instructions or has hidden characters; imported: from a file or another server."
+        ),
+    ] = None,
+    freshness: Annotated[
+        CodeFreshness | None, Field(description="Whether it cites code, and whether that has changed.")
+    ] = None,
+    use: Annotated[
+        DocumentUse | None, Field(description="Whether anybody has opened or recalled it.")
+    ] = None,
+    age: Annotated[
+        DocumentAge | None, Field(description="Since it was stored: up to 7, 30 or 90 days, or older.")
+    ] = None,
+    needs_look: Annotated[
+        bool, Field(description="Only documents that are disputed, suspicious or cite code that changed.")
+    ] = False,
+    facets: Annotated[
+        bool, Field(description="Whether to count the newest documents by each filter.")
+    ] = True,
     limit: DocumentLimit = 50,
     cursor: DocumentCursor | None = None,
 ) -> DocumentPage:

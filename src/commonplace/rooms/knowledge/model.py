@@ -33,7 +33,7 @@ DocumentType = Literal[
 ]
 TYPE_BY_OTHER_NAME = {"decision": "adr", "lesson": "learning", "snippet": "code_snippet", "note": "learning"}
 """Words that agents use for a type."""
-RequestedType = Annotated[str, Field(min_length=1, max_length=40)]
+RequestedType = Annotated[str, Field(min_length=1, max_length=40, description="What kind of document it is.")]
 """A kind of items or a type of documents; `memory_types.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
 DocumentStatus = Literal[
@@ -48,10 +48,10 @@ DocumentContent = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTE
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whitespace=True, to_lower=True)]
 DocumentTags = Annotated[list[Tag], Field(max_length=32)]
 CitedPlace = Annotated[str, Field(min_length=1, max_length=500)]
-CitedPlaces = Annotated[list[CitedPlace], Field(max_length=100)]
+CitedPlaces = Annotated[list[CitedPlace], Field(max_length=100, description="path, path:line, path#symbol.")]
 DocumentId = Annotated[str, Field(min_length=8, max_length=64)]
 # A passage of an archived session is named by its workspace, its session and its number.
-ItemId = Annotated[str, Field(min_length=8, max_length=400)]
+ItemId = Annotated[str, Field(min_length=8, max_length=400, description="Or its first 8 characters.")]
 InterfaceText = Annotated[str, Field(max_length=200)]
 ResultLimit = Annotated[int, Field(ge=1, le=50)]
 ExpiryDays = Annotated[int, Field(ge=1, le=36500)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, Caller
@@ -43,23 +44,23 @@ _DOUBTFUL = "No close match: these may not answer the question."
     role="readonly",
     prepare=prepare_question("query"),
     example={"query": "connection dropped when idle"},
+    keywords="look up, recall, past decisions, why, lessons, known issues, gotchas",
 )
 async def query(
     call: Call,
     query: model.QueryText,
     project: str | None = None,
-    memory_types: model.RequestedTypes | None = None,
+    memory_types: Annotated[model.RequestedTypes | None, Field(description="Such as learning, spec.")] = None,
     tags: model.DocumentTags | None = None,
-    include_inactive: bool = False,
+    include_inactive: Annotated[bool, Field(description="Also deprecated, archived.")] = False,
     include_shared: bool = True,
     limit: model.ResultLimit = 3,
     updated_within_days: model.ExpiryDays | None = None,
     max_tokens: model.TokenBudget = 4000,
     detail: model.DetailLevel = "auto",
 ) -> model.QueryAnswer:
-    """Search memory (look up, recall, find team's knowledge base) before work: what we know, why we decided
-    this, past decisions, lessons, gotchas, known issues, workaround, solutions, notes, facts, documents,
-    specs, tasks."""
+    """Search what the team knows: documents, learnings, specs, tasks. Use it before you start and whenever
+    you are unsure."""
     entry_filter = EntryFilter(
         call.now,
         tags=tuple(tags or ()),
@@ -118,15 +119,19 @@ async def _answer_nothing_found(
     )
 
 
-@operation("memory_get_by_id", role="readonly", example={"doc_id": "doc_000000000000"})
+@operation(
+    "memory_get_by_id",
+    role="readonly",
+    example={"doc_id": "doc_000000000000"},
+    keywords="open, full text, whole content, details, file",
+)
 async def get_by_id(
     call: Call,
     doc_id: Annotated[model.ItemId, alias("id")],
     project: str | None = None,
     version: VersionNumber | None = None,
 ) -> model.StoredItem:
-    """Open by id: show full text, whole content, details of a document, search result, message, item, spec,
-    function, file."""
+    """Show one thing in full by its id: document, message, item, spec, function."""
     scopes = (*call.list_read_projects(include_shared=project is None), ALL_PROJECTS)
     if found := await find_item(call, scopes, doc_id, version):
         return found
@@ -199,6 +204,7 @@ def _prepare_store(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -
         "memory_type": "architecture",
     },
     verbatim=("title", "content"),
+    keywords="save, write, share knowledge, ADR, architecture, design note, fact",
 )
 async def store_document(
     call: Call,
@@ -213,11 +219,11 @@ async def store_document(
     interface_owner: model.InterfaceText | None = None,
     interface_schema: dict[str, Any] | None = None,
     expires_in_days: model.ExpiryDays | None = None,
-    force_store: bool = False,
-    supersedes: model.DocumentId | None = None,
+    force_store: Annotated[bool, Field(description="Replace the one with this title.")] = False,
+    supersedes: Annotated[model.DocumentId | None, Field(description="Id of what this replaces.")] = None,
 ) -> model.StoreReceipt:
-    """Save, store, share knowledge for the team: write a document, ADR (decision, reasons), architecture,
-    design note, fact, pattern, instructions (runbook), code snippet."""
+    """Store a document for the team, such as a decision with its reasons. Use it for knowledge that others
+    need later."""
     old = await lifecycle.load_superseded(call, supersedes) if supersedes else None
     receipt = await write_document(call, call.prepared, force=force_store, status="stored", superseded=old)
     receipt.advice = advise_own_tool(memory_type, title) or receipt.advice
@@ -242,6 +248,7 @@ def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller
     prepare=_prepare_learning,
     example={"topic": "PgBouncer", "content": "It closes idle server connections after ten minutes."},
     verbatim=("topic", "content"),
+    keywords="gotcha, pitfall, warning, insight, tip, bug, root cause",
 )
 async def record_learning(
     call: Call,
@@ -251,8 +258,7 @@ async def record_learning(
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
 ) -> model.StoreReceipt:
-    """Remember (capture, jot down) a lesson learned for team, future agents: gotcha, pitfall, warning,
-    insight, tip, bug, root cause, fix, workaround."""
+    """Remember a lesson for the team. Use it when something surprised you or took long."""
     return await write_document(call, call.prepared, force=False, status="recorded")
 
 
@@ -261,6 +267,7 @@ async def record_learning(
     role="readonly",
     prepare=prepare_question("query"),
     example={"query": "retry with backoff"},
+    keywords="everything, across repositories, other teams, already solved, transcripts, files",
 )
 async def search_global(
     call: Call,
@@ -268,8 +275,7 @@ async def search_global(
     memory_types: model.RequestedTypes | None = None,
     limit: model.ResultLimit = 10,
 ) -> model.GlobalAnswer:
-    """Search everything (global) across all projects (repositories), other teams: already solved, documents,
-    solutions, files, transcripts."""
+    """Search all projects that you may see. Use it when your own project has no answer."""
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
     wanted = await restrict_to_types(call, EntryFilter(call.now), projects, memory_types)
     question = prepared_question(call, query)
@@ -301,17 +307,18 @@ async def search_global(
     writes=True,
     idempotent=True,
     example={"doc_id": "doc_000000000000", "new_status": "deprecated"},
+    keywords="mark memory outdated, obsolete, wrong, out of date, replaced, retire, remove decision",
 )
 async def change_status(
     call: Call,
-    doc_id: model.DocumentId,
+    doc_id: Annotated[model.DocumentId, Field(description="Or its first 8 characters.")],
     new_status: model.DocumentStatus,
     project: str | None = None,
-    superseded_by: model.DocumentId | None = None,
+    superseded_by: Annotated[model.DocumentId | None, Field(description="Document id.")] = None,
     reason: model.StatusReason | None = None,
 ) -> model.StatusChanged:
-    """Deprecate (retire, remove, flag): mark document, memory, note, decision as outdated, out of date,
-    obsolete, wrong, no longer valid, superseded (replaced), disputed, active."""
+    """Change the status of a document: deprecated, superseded, disputed, active. Use it when one is no
+    longer valid."""
     await lock_project(call.tx, call.project, "documents")
     identity = await ids.resolve_id(call.tx, "document", call.project, doc_id)
     row = await store.load_document(call.tx, call.project, identity)
@@ -345,11 +352,17 @@ async def change_status(
     )
 
 
-@operation("memory_archive_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
+@operation(
+    "memory_archive_by_tag",
+    writes=True,
+    idempotent=True,
+    example={"tag": "sprint-12"},
+    keywords="hide, clean up old, label",
+)
 async def archive_by_tag(
     call: Call, tag: model.Tag, reason: model.StatusReason | None = None, project: str | None = None
 ) -> model.TagChange:
-    """Archive (hide, clean) all old documents having a tag (label)."""
+    """Archive all documents that have a tag."""
     await lock_project(call.tx, call.project, "documents")
     rows = await store.list_documents_by_tag(call.tx, call.project, tag)
     await store.insert_archived_documents(call.tx, tag, rows, call.now)
@@ -361,9 +374,15 @@ async def archive_by_tag(
     return model.TagChange(status="completed", tag=tag, archived_count=len(rows), docs=_list_titles(rows))
 
 
-@operation("memory_restore_by_tag", writes=True, idempotent=True, example={"tag": "sprint-12"})
+@operation(
+    "memory_restore_by_tag",
+    writes=True,
+    idempotent=True,
+    example={"tag": "sprint-12"},
+    keywords="unarchive, restore label",
+)
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagChange:
-    """Bring back (unarchive) documents: undo memory_archive_by_tag."""
+    """Bring archived documents with a tag back."""
     await lock_project(call.tx, call.project, "documents")
     rows, duplicates = await lifecycle.restore_documents(
         call, await store.pop_archived_documents(call.tx, call.project, tag), tag

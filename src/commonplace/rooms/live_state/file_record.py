@@ -14,7 +14,12 @@ from commonplace.operation import Reply, operation
 from commonplace.rooms.live_state import model, store
 from commonplace.store.database import Row, Tx
 
-FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
+FilePath = Annotated[
+    str,
+    Field(
+        min_length=1, max_length=1024, description="The file's path in the workspace, such as notes/auth.md."
+    ),
+]
 _MAX_ROWS = 50
 _PREVENTED_DAYS = 7
 

@@ -23,7 +23,9 @@ _MAX_PARSED_CHARACTERS: Final = 200_000
 _ALLOWED_SCHEMES: Final = ("https:", "http:", "mailto:")
 _SELF_CONTAINED: Final = {"softbreak": "br", "hardbreak": "br", "hr": "hr"}
 
-MarkdownTexts = Annotated[list[Annotated[str, Field(max_length=2_000_000)]], Field(max_length=100)]
+MarkdownTexts = Annotated[
+    list[Annotated[str, Field(max_length=2_000_000)]], Field(max_length=100, description="Texts in Markdown.")
+]
 Node = Any
 """A text, or `[tag, attributes, children]`."""
 

@@ -16,10 +16,22 @@ from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 ACTS_MINUTES = 15
-RowLimit = Annotated[int, Field(ge=1, le=500)]
+RowLimit = Annotated[
+    int, Field(ge=1, le=500, description="Most rows of each list; `counts` has how many there are.")
+]
 EventLimit = Annotated[int, Field(ge=1, le=500)]
-EventKinds = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=50)]
-EventCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\d{1,17}$")]
+EventKinds = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=64)]],
+    Field(max_length=50, description="Only events of these kinds, such as DocumentStored."),
+]
+EventCursor = Annotated[
+    str,
+    Field(
+        max_length=100,
+        pattern=r"^\d{1,17}-\d{1,17}$",
+        description="Where to go on: `next_cursor` of the previous reply.",
+    ),
+]
 _TEXT_CHARACTERS = 500
 _REPORT = "memory_report_prevented"
 _MAX_REPORT_DELAY = 5 * SECOND

@@ -2,6 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace.access import ALL_PROJECTS
 from commonplace.arguments import AgentName, ProjectOrAll, TimeArgument
@@ -27,7 +30,11 @@ _COMPLETED = MESSAGE_STATUSES.index("completed")
 
 @operation("memory_get_live_state", role="readonly", session="optional", example={"project": "shop"})
 async def get_live_state(
-    call: Call, project: ProjectOrAll | None = None, limit: model.RowLimit = 500
+    call: Call,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
+    limit: model.RowLimit = 500,
 ) -> model.LiveState:
     """Who waits for a person, who works on what, which files are held, and what was prevented today."""
     projects = await list_chosen_projects(call, project)
@@ -60,7 +67,12 @@ async def get_live_state(
 
 
 @operation("memory_get_live_counts", role="readonly", session="optional", example={"project": "shop"})
-async def get_live_counts(call: Call, project: ProjectOrAll | None = None) -> model.LiveCounts:
+async def get_live_counts(
+    call: Call,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
+) -> model.LiveCounts:
     """How many wait for a person, work, hold files, and were prevented from something today: for one line of text."""
     projects = await list_chosen_projects(call, project)
     needs = [need for need in await _list_needs(call, projects) if need.kind != "idle"]
@@ -81,7 +93,11 @@ async def get_live_counts(call: Call, project: ProjectOrAll | None = None) -> mo
 
 @operation("memory_get_standup", role="readonly", session="optional", example={"project": "shop"})
 async def get_standup(
-    call: Call, project: ProjectOrAll | None = None, since: TimeArgument | None = None
+    call: Call,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
+    since: TimeArgument | None = None,
 ) -> Standup:
     """What was done since a time (default: a day ago), by whom, with what proof, and what is open."""
     projects = await list_chosen_projects(call, project)
@@ -91,11 +107,13 @@ async def get_standup(
 @operation("memory_list_events", role="readonly", session="optional", example={"project": "shop"})
 async def list_events(
     call: Call,
-    project: ProjectOrAll | None = None,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
     since: TimeArgument | None = None,
     until: TimeArgument | None = None,
     kinds: model.EventKinds | None = None,
-    actor: AgentName | None = None,
+    actor: Annotated[AgentName | None, Field(description="Only events that this agent caused.")] = None,
     limit: model.EventLimit = 200,
     cursor: model.EventCursor | None = None,
 ) -> model.EventPage:

@@ -5,7 +5,9 @@ has the SQL. `releases.py` is for people who release what an agent holds.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.call import Call
@@ -65,17 +67,18 @@ _WAIT_ON_OR_WORK = "Do other work, or call again to go on waiting."
     writes=True,
     example={"files": ["src/app.py", "docs/"], "reason": "rename"},
     verbatim=("files",),
+    keywords="reserve, claim, acquire, hold, protect, exclusive access, avoid conflicts",
 )
 async def lock_files(
     call: Call,
-    files: LockPaths,
+    files: Annotated[LockPaths, Field(description="Paths, dir/, globs, a.py#f.")],
     reason: LockReason = "",
     minutes: LeaseMinutes = 30,
     mode: LockMode = "exclusive",
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
-    """Lock a file (acquire, reserve, claim, hold, protect) before you edit, changing it: nobody else, no other
-    agent touches it; exclusive access, or wait until free; avoids conflicts. All or nothing; calls renew it."""
+    """Lock files before you edit them, so that no other agent changes them. All or nothing; can wait until
+    they are free. Your calls keep the lock alive."""
     paths_wanted = canonicalize_files(files, call.own_session.working_directory)
     fold = await store.project_ignores_case(call.tx, call.project)
     requests = [LockRequest.from_path(path, mode, fold) for path in paths_wanted]
@@ -182,10 +185,15 @@ def _warn_of_lapsed(decision: LockDecision) -> str:
     return f"The lock of {agents} on {names} ran out: look for unfinished edits."
 
 
-@operation("memory_unlock_files", writes=True, idempotent=True, verbatim=("files",))
+@operation(
+    "memory_unlock_files",
+    writes=True,
+    idempotent=True,
+    verbatim=("files",),
+    keywords="unlock, free, let go, drop, give up reserved",
+)
 async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFilesReply:
-    """Unlock: release (free, let go, drop, give up) reserved, held files when done editing; without files,
-    every lock and reservation you hold."""
+    """Release your locks on these files, or all of them. Use it when you are done editing."""
     now = await call.tx.clock()
     fold = await store.project_ignores_case(call.tx, call.project)
     held = await _list_held_leases(call, fold)
@@ -244,10 +252,17 @@ async def _list_held_leases(call: Call, fold: bool) -> list[Lease]:
     return held
 
 
-@operation("memory_get_locks", role="readonly", session_columns=store.LOCKS_IN_USE)
-async def get_locks(call: Call, path_pattern: LockPath | None = None) -> LockListing:
-    """Show reservations: who else (somebody) is editing or owns a file, directory; find locked, leased, taken,
-    reserved files; check for conflicts."""
+@operation(
+    "memory_get_locks",
+    role="readonly",
+    session_columns=store.LOCKS_IN_USE,
+    keywords="who else is editing, owns a file, reserved, reservations, locked, taken, leased",
+)
+async def get_locks(
+    call: Call,
+    path_pattern: Annotated[LockPath | None, Field(description="Path, a.py:10-40, dir/ or glob.")] = None,
+) -> LockListing:
+    """Show who holds which files. Use it before you edit."""
     if call.session is None:
         raise no_session()
     now, in_use = call.store_now, call.session_row

@@ -27,8 +27,13 @@ from commonplace.rooms.locks.model import LeaseMinutes, LockPath, LockReason
 from commonplace.shortening import shorten_line
 from commonplace.store.counters import advance_counter
 
-ReleaseReason = Annotated[str, Field(min_length=1, max_length=500)]
-ShortSession = Annotated[str, Field(min_length=12, max_length=12)]
+ReleaseReason = Annotated[str, Field(min_length=1, max_length=500, description="Why; the holder is told.")]
+ShortSession = Annotated[
+    str,
+    Field(
+        min_length=12, max_length=12, description="The session that held it, as memory_release_lock named it."
+    ),
+]
 _MAX_REASON_CHARACTERS = 200
 _FREED = "stop editing {pronoun} and lock {pronoun} again before you go on."
 
@@ -64,7 +69,13 @@ class ReturnedLock(Reply):
     verbatim=("file",),
 )
 async def release_lock(
-    call: Call, project: str, agent: AgentName, file: LockPath, reason: ReleaseReason
+    call: Call,
+    project: str,
+    agent: Annotated[AgentName, Field(description="Its holder.")],
+    file: Annotated[
+        LockPath, Field(description="What is held, as memory_list_locks or the live state names it.")
+    ],
+    reason: ReleaseReason,
 ) -> ReleasedLocks:
     """Release the locks of an agent on a file, as a person or an admin; the agent is told who did it and why."""
     del project
@@ -89,12 +100,15 @@ async def release_lock(
 async def return_lock(
     call: Call,
     project: str,
-    agent: AgentName,
+    agent: Annotated[AgentName, Field(description="Who held it.")],
     session: ShortSession,
-    lock: LockPath,
-    mode: LockMode = "exclusive",
-    minutes: LeaseMinutes = 30,
-    reason: LockReason = "",
+    lock: Annotated[LockPath, Field(description="What was released, as memory_release_lock named it.")],
+    mode: Annotated[LockMode, Field(description="exclusive, or shared with other readers.")] = "exclusive",
+    minutes: Annotated[
+        LeaseMinutes,
+        Field(description="How long the lease lasts without a call of yours; each call renews it."),
+    ] = 30,
+    reason: Annotated[LockReason, Field(description="Why; others see it.")] = "",
 ) -> ReturnedLock:
     """Give back a lock that memory_release_lock released, unless somebody else holds the file now."""
     del project

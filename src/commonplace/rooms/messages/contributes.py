@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.agent_names import AgentRename
@@ -57,9 +59,11 @@ async def list_inbox(
     call: Call,
     project: str,
     agent: AgentName | None = None,
-    include_delivered: bool = False,
+    include_delivered: Annotated[bool, Field(description="Also messages that you have read.")] = False,
     limit: model.InboxLimit = 20,
-    cursor: model.InboxCursor | None = None,
+    cursor: Annotated[
+        model.InboxCursor | None, Field(description="Where to go on: `next_cursor` of the previous reply.")
+    ] = None,
 ) -> AgentInbox:
     """Mail of an agent (default: the key's), for the agent itself or an admin; nothing is marked as delivered."""
     owner = agent or call.require_agent()

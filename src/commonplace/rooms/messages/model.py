@@ -32,11 +32,15 @@ _MAX_LEFT_OUT_NAMED = 5
 MessagePriority = Literal["urgent", "normal", "low"]
 MessageCategory = Literal["contract", "task", "question", "info", "review", "blocker"]
 MessageStatus = Literal["pending", "delivered", "received", "completed", "failed"]
-RecipientName = Annotated[str, Field(max_length=64, pattern=r"^(\*|@admins|\w[\w.@:+-]*)$")]
+RecipientName = Annotated[
+    str, Field(max_length=64, pattern=r"^(\*|@admins|\w[\w.@:+-]*)$", description="Agent, `*` or `@admins`.")
+]
 MessageBody = Annotated[str, Field(min_length=1, max_length=50_000)]
 MessageSubject = Annotated[str, Field(max_length=200)]
 MessageNote = Annotated[str, Field(max_length=2000)]
-IdempotencyKey = Annotated[str, Field(min_length=1, max_length=100)]
+IdempotencyKey = Annotated[
+    str, Field(min_length=1, max_length=100, description="Same key, same reply for 24 h.")
+]
 """`idempotency.py` takes it before the operation runs."""
 InboxCursor = Annotated[str, Field(max_length=60)]
 InboxLimit = Annotated[int, Field(ge=1, le=100)]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+from pydantic import Field
+
 from commonplace import errors
 from commonplace.arguments import AgentName, ProjectSpelling
 from commonplace.call import Call
@@ -38,6 +40,7 @@ from commonplace.waiting import WaitForEvents, WaitSeconds, describe_wait
     writes=True,
     prepare=prepare_words("message"),
     example={"to_instance": "backend", "message": "The cart API is ready."},
+    keywords="message, tell, let know, notify, inform, ping teammate, request review",
 )
 async def send_message(
     call: Call,
@@ -47,13 +50,14 @@ async def send_message(
     priority: model.MessagePriority = "normal",
     category: model.MessageCategory = "info",
     to_project: Annotated[ProjectSpelling | None, alias("project")] = None,
-    reply_to: Id | None = None,
-    in_response_to: Id | None = None,
+    reply_to: Annotated[Id | None, Field(description="Message id.")] = None,
+    in_response_to: Annotated[
+        Id | None, Field(description="The message that this one answers; the same as reply_to.")
+    ] = None,
     require_human: bool = False,
     idempotency_key: model.IdempotencyKey | None = None,
 ) -> SentMessage:
-    """Send mail: message, tell, let know, ask, notify, inform, warn, ping another agent (teammate) or the
-    others; reply, escalate; request review, approval, input, help; broadcast for everyone in the team."""
+    """Send mail to an agent or to all. Use it to ask, warn, reply or hand something over."""
     project = call.resolve_project(to_project)
     draft = MessageDraft(
         project=project,
@@ -135,7 +139,12 @@ async def _push_message(
         await end_waits_for_message(call, draft.project, agents, draft.reply_to)
 
 
-@operation("memory_get_messages", writes=True, example={})
+@operation(
+    "memory_get_messages",
+    writes=True,
+    example={},
+    keywords="inbox, check new unread messages, did anyone answer, listen until reply, thread, conversation",
+)
 async def get_messages(
     call: Call,
     include_delivered: bool = False,
@@ -143,13 +152,12 @@ async def get_messages(
     cursor: model.InboxCursor | None = None,
     message_id: Id | None = None,
     thread_id: Id | None = None,
-    for_instance: AgentName | None = None,
+    for_instance: Annotated[AgentName | None, Field(description="Admins: another agent's inbox.")] = None,
     category: model.MessageCategory | None = None,
-    headers_only: bool = False,
+    headers_only: Annotated[bool, Field(description="No bodies; nothing is marked read.")] = False,
     wait_seconds: WaitSeconds = 0,
 ) -> InboxPage:
-    """Inbox: do I have mail; check, fetch, read new (unread) messages: did anyone write me, answer my
-    question; urgent first; wait (listen, block) until reply; see thread (conversation)."""
+    """Read your mail, urgent first, or wait for it. Use it when a notice says that there is some."""
     agent = await _require_mailbox(call, for_instance)
     if thread_id:
         thread = await _resolve_thread(call, agent, thread_id)
@@ -276,18 +284,27 @@ async def _delete_mail_notices(call: Call, messages: Sequence[str]) -> None:
         await drop_notices(call.tx, call.project, "mail", sessions=sessions, subjects=messages)
 
 
-@operation("memory_acknowledge_message", writes=True, idempotent=True)
+@operation(
+    "memory_acknowledge_message",
+    writes=True,
+    idempotent=True,
+    keywords="ack, confirm receipt, received request, mark mail as read",
+)
 async def acknowledge_message(call: Call, message_id: Id) -> MessageStatusChange:
-    """Acknowledge (ack, confirm receipt): tell the sender of a message or request that you have seen, read,
-    received it; mark mail as read."""
+    """Tell the sender that you have seen a message."""
     return await _change_status(call, message_id, "received", "")
 
 
-@operation("memory_update_message_status", writes=True, idempotent=True)
+@operation(
+    "memory_update_message_status",
+    writes=True,
+    idempotent=True,
+    keywords="handled message, done, close request",
+)
 async def update_message_status(
     call: Call, message_id: Id, status: model.MessageStatus, note: model.MessageNote | None = None
 ) -> MessageStatusChange:
-    """Mark messages, requests sent to you completed (handled), failed."""
+    """Mark a request that was sent to you as completed or failed."""
     return await _change_status(call, message_id, status, note or "")
 
 
@@ -332,9 +349,9 @@ async def _require_forward_status(call: Call, message: str, agents: Sequence[str
         )
 
 
-@operation("memory_claim_message", writes=True, idempotent=True)
+@operation("memory_claim_message", writes=True, idempotent=True, keywords="claim broadcast, handle")
 async def claim_message(call: Call, message_id: Id) -> MessageClaim:
-    """Take (claim) broadcast requests sent for several agents; first claimer handles."""
+    """Take a request that was sent to several agents; the first one gets it."""
     message = await ids.resolve_id(call.tx, "message", call.project, message_id)
     deliveries = await store.list_deliveries(call.tx, call.project, message)
     agents = [delivery["agent"] for delivery in deliveries]

@@ -22,8 +22,17 @@ from commonplace.shortening import shorten_line
 from commonplace.store.database import Row, Tx
 
 ThreadLimit = Annotated[int, Field(ge=1, le=100)]
-ThreadCursor = Annotated[str, Field(max_length=100, pattern=r"^\d{1,17}-\w{1,64}$")]
-ThreadId = Annotated[str, Field(min_length=1, max_length=64)]
+ThreadCursor = Annotated[
+    str,
+    Field(
+        max_length=100,
+        pattern=r"^\d{1,17}-\w{1,64}$",
+        description="Where to go on: `next_cursor` of the previous reply.",
+    ),
+]
+ThreadId = Annotated[
+    str, Field(min_length=1, max_length=64, description="The thread, from memory_list_threads.")
+]
 _SNIPPET_CHARACTERS = 140
 _WINDOW_MESSAGES = 500
 """One page of threads is grouped out of this many messages, so that its cost does not grow with the mail."""
@@ -90,7 +99,9 @@ class ThreadReply(Reply):
 async def list_threads(
     call: Call,
     project: str,
-    agent: AgentName | None = None,
+    agent: Annotated[
+        AgentName | None, Field(description="Only threads that this agent takes part in.")
+    ] = None,
     limit: ThreadLimit = 50,
     cursor: ThreadCursor | None = None,
 ) -> ThreadPage:

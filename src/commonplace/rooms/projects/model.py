@@ -13,7 +13,10 @@ from commonplace.store.database import Row
 ProjectName = Annotated[str, Field(min_length=1, max_length=200)]
 DisplayName = Annotated[str, Field(min_length=1, max_length=200)]
 RoleDescription = Annotated[str, Field(max_length=2000)]
-PathPatterns = Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=50)]
+PathPatterns = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=500)]],
+    Field(max_length=50, description="Its working directories."),
+]
 ProjectLimit = Annotated[int, Field(ge=1, le=500)]
 ProjectOffset = Annotated[int, Field(ge=0, le=1_000_000)]
 

@@ -1,6 +1,9 @@
 """Register, list and delete projects, and edit their rosters. Status of agents: `rooms/agents`."""
 
 import difflib
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED
@@ -87,7 +90,9 @@ async def list_project_registry(
     example={"name": "shop", "confirm": "shop"},
 )
 async def delete_project(
-    call: Call, name: model.ProjectName, confirm: ProjectSpelling = ""
+    call: Call,
+    name: model.ProjectName,
+    confirm: Annotated[ProjectSpelling, Field(description="Name again.")] = "",
 ) -> model.DeletedProject:
     """Delete a project with everything in it, except its audit log; confirm=name."""
     project = _set_call_project(call, name)
@@ -169,8 +174,7 @@ async def remove_agent(
 
 project = OperationFamily(
     "memory_project",
-    "Set up (create) a new project and team rosters: add an agent to a project, roles, promote to "
-    "admin (tier); delete needs confirm=name.",
+    "Manage a project and who belongs to it.",
     {
         "create": create_project,
         "get": get_project,
@@ -180,6 +184,7 @@ project = OperationFamily(
         "remove_agent": remove_agent,
         "update_agent": update_agent,
     },
+    keywords="set up new project, add agent, team roster, roles, promote to admin, tier, delete",
 )
 
 
@@ -187,7 +192,7 @@ project = OperationFamily(
 async def list_projects(
     call: Call, limit: model.ProjectLimit = 100, offset: model.ProjectOffset = 0
 ) -> model.ProjectOverviewListing:
-    """List all projects."""
+    """List the projects that you may see."""
     visible, since = _visible_project_names(call), call.now - SESSION_LIVE_MICROSECONDS
     total, rows = await store.list_visible_projects(call.tx, visible, SHARED, limit, offset)
     names = [row["name"] for row in rows]

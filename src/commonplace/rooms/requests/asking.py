@@ -73,6 +73,7 @@ async def _open_question(calls: Calls, arguments: Mapping[str, Any], caller: Cal
     writes=True,
     prepare=_open_question,
     example={"question": "Delete the old table?", "options": ["yes", "no"], "wait_seconds": 0},
+    keywords="human, user, operator, decision, approval",
 )
 async def ask_person(
     call: Call,
@@ -80,7 +81,7 @@ async def ask_person(
     options: model.OptionTexts | None = None,
     wait_seconds: model.AnswerWaitSeconds = 50,
 ) -> model.AskedPerson:
-    """Ask a human (person, user, operator): decision, approval; wait; later answers come as notices."""
+    """Ask a person and wait for the answer; a later one comes as a notice."""
     del question, options
     asked: model.OpenQuestion = call.prepared
     row = await require_own_question(call, asked.request_id)

@@ -17,19 +17,47 @@ from commonplace.waiting import WaitSeconds
 RequestKind = Literal["permission", "question", "plan", "idle"]
 RequestSource = Literal["hook", "agent"]
 RequestDecision = Literal["allow", "deny", "answer"]
-RequestId = Annotated[str, Field(min_length=1, max_length=64)]
-RequestTitle = Annotated[str, Field(max_length=200)]
-RequestText = Annotated[str, Field(max_length=20_000)]
+RequestId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=64,
+        description="The request, from memory_list_requests or memory_report_request.",
+    ),
+]
+RequestTitle = Annotated[
+    str, Field(max_length=200, description="The tool that needs the permission, in short.")
+]
+RequestText = Annotated[str, Field(max_length=20_000, description="The command, plan or message, verbatim.")]
 QuestionText = Annotated[str, Field(min_length=1, max_length=4_000)]
 OptionText = Annotated[str, Field(min_length=1, max_length=500)]
-OptionTexts = Annotated[list[OptionText], Field(max_length=12)]
-AnswerTexts = Annotated[list[Annotated[str, Field(min_length=1, max_length=4_000)]], Field(max_length=10)]
-AnswerNote = Annotated[str, Field(max_length=4_000)]
-ShownHash = Annotated[str, Field(min_length=16, max_length=64, pattern=r"^[0-9a-f]+$")]
-SubagentName = Annotated[str, Field(max_length=200)]
-ToolName = Annotated[str, Field(max_length=64)]
-MachineName = Annotated[str, Field(max_length=200)]
-FolderPath = Annotated[str, Field(max_length=4_096)]
+OptionTexts = Annotated[list[OptionText], Field(max_length=12, description="To choose from.")]
+AnswerTexts = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=4_000)]],
+    Field(
+        max_length=10,
+        description="One text for each question: an option's label, several separated by commas, or free text.",
+    ),
+]
+AnswerNote = Annotated[
+    str, Field(max_length=4_000, description="A text for the agent, such as the reason of a denial.")
+]
+ShownHash = Annotated[
+    str,
+    Field(
+        min_length=16,
+        max_length=64,
+        pattern=r"^[0-9a-f]+$",
+        description="The `shown` of the request as it was displayed: the answer counts only for that.",
+    ),
+]
+SubagentName = Annotated[
+    str,
+    Field(max_length=200, description="The sub-agent that it is about; empty for the conversation itself."),
+]
+ToolName = Annotated[str, Field(max_length=64, description="The agent program, such as claude.")]
+MachineName = Annotated[str, Field(max_length=200, description="The machine that it runs on.")]
+FolderPath = Annotated[str, Field(max_length=4_096, description="The folder that it runs in.")]
 RequestStates = Literal["open", "answered", "closed", "all"]
 RequestLimit = Annotated[int, Field(ge=1, le=200)]
 AnswerWaitSeconds = WaitSeconds
@@ -63,7 +91,9 @@ class GivenQuestion(BaseModel):
     multiple: bool = False
 
 
-GivenQuestions = Annotated[list[GivenQuestion], Field(max_length=10)]
+GivenQuestions = Annotated[
+    list[GivenQuestion], Field(max_length=10, description="The questions of the dialog, with their options.")
+]
 
 
 class RequestOption(Reply):

@@ -6,6 +6,9 @@ answer.
 
 import secrets
 from functools import partial
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.arguments import ProjectOrAll
@@ -36,7 +39,10 @@ _PEOPLE_HINT = (
 )
 async def report_request(
     call: Call,
-    kind: model.RequestKind,
+    kind: Annotated[
+        model.RequestKind,
+        Field(description="What the program waits for; `idle`: its agent has ended its turn."),
+    ],
     title: model.RequestTitle = "",
     text: model.RequestText = "",
     questions: model.GivenQuestions | None = None,
@@ -44,8 +50,12 @@ async def report_request(
     machine: model.MachineName = "",
     directory: model.FolderPath = "",
     subagent: model.SubagentName = "",
-    is_awaited: bool = False,
-    is_hint: bool = False,
+    is_awaited: Annotated[
+        bool, Field(description="Whether a hook waits for the answer, so that one can be given elsewhere.")
+    ] = False,
+    is_hint: Annotated[
+        bool, Field(description="Report it only if nothing of this session is open already.")
+    ] = False,
 ) -> model.ReportedRequest:
     """Report that the agent's program waits for a person, so that people see it."""
     session = call.own_session
@@ -97,7 +107,11 @@ async def open_request(call: Call, draft: model.RequestDraft, *, is_awaited: boo
 
 @operation("memory_wait_for_answer")
 async def wait_for_answer(
-    call: Call, request_id: model.RequestId, wait_seconds: model.AnswerWaitSeconds = 0
+    call: Call,
+    request_id: model.RequestId,
+    wait_seconds: Annotated[
+        model.AnswerWaitSeconds, Field(description="How long to wait for the answer.")
+    ] = 0,
 ) -> model.RequestAnswer:
     """Wait for a person's answer to a request of this session; `closed` means that nobody need answer any more."""
     row = await require_own_request(call, request_id)
@@ -154,8 +168,10 @@ async def _close(call: Call, subagent: str | None, ids: list[str] | None) -> int
 @operation("memory_list_requests", role="readonly", session="optional", example={"project": "shop"})
 async def list_requests(
     call: Call,
-    project: ProjectOrAll | None = None,
-    status: model.RequestStates = "open",
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
+    status: Annotated[model.RequestStates, Field(description="Only requests in this state.")] = "open",
     limit: model.RequestLimit = 50,
 ) -> model.RequestListing:
     """What waits for a person, or was answered, in a project or in all that the caller may see; newest first."""
@@ -177,7 +193,10 @@ async def answer_request(
     project: str,
     request_id: model.RequestId,
     shown: model.ShownHash,
-    decision: model.RequestDecision,
+    decision: Annotated[
+        model.RequestDecision,
+        Field(description="allow or deny a permission or plan; answer or deny a question."),
+    ],
     answers: model.AnswerTexts | None = None,
     note: model.AnswerNote = "",
 ) -> model.AnsweredRequest:

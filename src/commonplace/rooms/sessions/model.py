@@ -18,12 +18,16 @@ LongText = Annotated[str, Field(max_length=20_000)]
 SessionSummary = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
 """If summary and notes are empty no handoff is stored: a program ended the session, not its agent."""
 ModifiedFiles = Annotated[list[PathText], Field(max_length=500)]
-HandoffIds = Annotated[list[Annotated[str, Field(min_length=8, max_length=64)]], Field(max_length=20)]
+HandoffIds = Annotated[
+    list[Annotated[str, Field(min_length=8, max_length=64)]],
+    Field(max_length=20, description="Handoffs that you finished or carried on."),
+]
 TokenBudget = Annotated[int, Field(ge=300, le=20_000)]
 
 
 WindowIds = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=200)]], Field(min_length=1, max_length=8)
+    list[Annotated[str, Field(min_length=1, max_length=200)]],
+    Field(min_length=1, max_length=8, description="Windows, such as a tool call that is about to arrive."),
 ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from msgspec import structs
+from pydantic import Field
 
 from commonplace import access, errors
 from commonplace.access import Caller
@@ -73,22 +74,24 @@ _MAX_TITLE_CHARACTERS = 120
     example={"project": "shop", "claude_instance": "alice", "task_description": "cart totals"},
     prepare=prepare_topic,
     verbatim=("api_key",),
+    keywords="begin, join, introduce yourself, resume, continue yesterday's work, where the previous agent left off",
 )
 async def start_session(
     call: Call,
     project: str,
-    claude_instance: Annotated[AgentName, alias("agent", "agent_name")] = UNKNOWN_AGENT,
+    claude_instance: Annotated[
+        AgentName, alias("agent", "agent_name"), Field(description="Your agent name.")
+    ] = UNKNOWN_AGENT,
     task_description: LongText = "",
     role_description: ShortText | None = None,
-    working_directory: PathText | None = None,
-    spawned_by: AgentName | None = None,
+    working_directory: Annotated[PathText | None, Field(description="Root of your checkout.")] = None,
+    spawned_by: Annotated[AgentName | None, Field(description="Your parent agent.")] = None,
     tmux_target: ShortText | None = None,
-    api_key: ShortText | None = None,
+    api_key: Annotated[ShortText | None, Field(description="Where no bearer token is sent.")] = None,
     token_budget: TokenBudget = 2000,
 ) -> BootPack:
-    """Start (begin, initialize, join) a session, introduce yourself, resume (continue) yesterday's work: call
-    first. Returns session_id, project context: handoff (where previous agent left off), what happened, mail,
-    tasks, locks, learnings."""
+    """Start your session and get what you need to begin: handoff, mail, tasks, locks, rules, learnings.
+    Call it first."""
     if api_key is not None:
         call.caller = await _require_key_caller(call, api_key)
     name = await _resolve_name(call, claude_instance)
@@ -301,19 +304,24 @@ def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -
     writes=True,
     prepare=_prepare_end,
     example={"summary": "Cart totals done", "handoff_notes": "Next: tax", "files_modified": ["cart.py"]},
+    keywords="finish, wrap up, sign off, goodbye, save progress, leave handoff, hand over unfinished work",
 )
 async def end_session(
     call: Call,
     summary: SessionSummary,
     files_modified: ModifiedFiles | None = None,
     learnings: LongText | None = None,
-    handoff_notes: LongText | None = None,
+    handoff_notes: Annotated[LongText | None, Field(description="State, next step, traps.")] = None,
     takes_handoff: HandoffIds | None = None,
-    token: FencingTokens | None = None,
+    token: Annotated[
+        FencingTokens | None,
+        Field(
+            description="Fencing tokens from memory_lock_files of the locks that protect this; refused with `stale_token` if one is no longer yours."
+        ),
+    ] = None,
 ) -> EndedSession:
-    """End session: finish, stop, wrap up, sign off, goodbye; save progress, summary, leave handoff: hand over,
-    pass on unfinished work, notes for somebody, next agent, before context window or tokens run out. Releases
-    locks."""
+    """End your session with a summary and notes for the next agent; locks are released. Call it before you
+    stop or your context runs out."""
     session = call.own_session
     if token is not None:
         await require_current_tokens(call, token)

@@ -3,7 +3,10 @@
 Nothing is written: no session starts and no mail is delivered. Parts that a starting session itself creates are missing.
 """
 
+from typing import Annotated
+
 import msgspec
+from pydantic import Field
 
 from commonplace.arguments import AgentName
 from commonplace.boot import StartingSession
@@ -34,9 +37,15 @@ async def preview_boot_pack(
     call: Call,
     project: str,
     agent: AgentName,
-    task_description: LongText = "",
-    working_directory: PathText | None = None,
-    token_budget: TokenBudget = 2000,
+    task_description: Annotated[
+        LongText, Field(description="What you are about to do; the boot pack is chosen by it.")
+    ] = "",
+    working_directory: Annotated[
+        PathText | None, Field(description="The root of your checkout; absolute paths are cut at it.")
+    ] = None,
+    token_budget: Annotated[
+        TokenBudget, Field(description="Estimated tokens that the boot pack may have.")
+    ] = 2000,
 ) -> BootPackPreview:
     """Show what memory_start_session would tell this agent now, and what was left out."""
     del project

@@ -13,12 +13,36 @@ from commonplace.store.database import Row
 
 WebhookKind = Literal["slack", "ntfy", "json"]
 WebhookTopic = Literal["needs_you", "digest"]
-WebhookTopics = Annotated[list[WebhookTopic], Field(min_length=1, max_length=2)]
-WebhookUrl = Annotated[str, Field(min_length=8, max_length=2_000)]
-WebhookToken = Annotated[str, Field(max_length=500, pattern=r"^[\x21-\x7e]*$")]
-WebhookId = Annotated[str, Field(min_length=1, max_length=64)]
-DelaySeconds = Annotated[int, Field(ge=0, le=3_600)]
-DigestHour = Annotated[int, Field(ge=0, le=23)]
+WebhookTopics = Annotated[
+    list[WebhookTopic],
+    Field(
+        min_length=1,
+        max_length=2,
+        description="needs_you: who waits for a person; digest: a standup once a day. Default: needs_you.",
+    ),
+]
+WebhookUrl = Annotated[
+    str,
+    Field(
+        min_length=8, max_length=2_000, description="The address, which is a secret: it is never shown again."
+    ),
+]
+WebhookToken = Annotated[
+    str,
+    Field(max_length=500, pattern=r"^[\x21-\x7e]*$", description="Sent as a bearer token, such as ntfy's."),
+]
+WebhookId = Annotated[
+    str, Field(min_length=1, max_length=64, description="The webhook, from memory_list_webhooks.")
+]
+DelaySeconds = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=3_600,
+        description="Send only what still waits after this time: most is answered at the terminal.",
+    ),
+]
+DigestHour = Annotated[int, Field(ge=0, le=23, description="The hour of the digest, in UTC.")]
 
 MAX_ATTEMPTS = 6
 _PAUSES = (10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 120 * MINUTE)

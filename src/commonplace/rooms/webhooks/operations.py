@@ -1,6 +1,9 @@
 """Add, list, remove and test webhooks. `edges/webhook_sender.py` sends what is queued."""
 
 import secrets
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED, require_role
@@ -25,9 +28,16 @@ _MAX_WEBHOOKS = 20
 )
 async def add_webhook(
     call: Call,
-    kind: model.WebhookKind,
+    kind: Annotated[
+        model.WebhookKind,
+        Field(
+            description="The form of the messages: slack (also Mattermost, Discord's /slack), ntfy, or json."
+        ),
+    ],
     url: model.WebhookUrl,
-    project: ProjectOrAll | None = None,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="The project; left out or `*`, every project (owners only).")
+    ] = None,
     topics: model.WebhookTopics | None = None,
     token: model.WebhookToken = "",
     delay_seconds: model.DelaySeconds = 20,
@@ -79,7 +89,12 @@ def _require_place(call: Call, project: object) -> str:
 
 
 @operation("memory_list_webhooks", role="admin", session="optional", example={})
-async def list_webhooks(call: Call, project: ProjectOrAll | None = None) -> model.WebhookListing:
+async def list_webhooks(
+    call: Call,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
+    ] = None,
+) -> model.WebhookListing:
     """Webhooks with their last success or failure; addresses are shortened and tokens left out."""
     projects = (
         [call.project]
@@ -99,7 +114,9 @@ async def list_webhooks(call: Call, project: ProjectOrAll | None = None) -> mode
 async def remove_webhook(
     call: Call,
     id: model.WebhookId,
-    project: ProjectOrAll | None = None,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="Its project; left out or `*` for one of every project.")
+    ] = None,
 ) -> model.WebhookChange:
     """Remove a webhook, with what it has not sent yet."""
     if not await store.delete_webhook(call.tx, _require_place(call, project), id):
@@ -112,7 +129,9 @@ async def remove_webhook(
 async def send_test(
     call: Call,
     id: model.WebhookId,
-    project: ProjectOrAll | None = None,
+    project: Annotated[
+        ProjectOrAll | None, Field(description="Its project; left out or `*` for one of every project.")
+    ] = None,
 ) -> model.WebhookChange:
     """Queue a test message; memory_list_webhooks shows whether it arrived."""
     place = _require_place(call, project)

@@ -26,13 +26,17 @@ MAX_OVERLAPS = 50
 
 WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
 MAX_WORK_TITLE_CHARACTERS = 200
-WorkTitle = Annotated[str, Field(min_length=1, max_length=MAX_WORK_TITLE_CHARACTERS)]
+WorkTitle = Annotated[
+    str, Field(min_length=1, max_length=MAX_WORK_TITLE_CHARACTERS, description="The same title updates it.")
+]
 TouchedPath = Annotated[str, Field(min_length=1, max_length=8_192)]
 TouchedFiles = Annotated[list[TouchedPath], Field(max_length=MAX_FILES)]
 WorkNotes = Annotated[str, Field(max_length=10_000)]
 ShortNote = Annotated[str, Field(max_length=500)]
-SignalName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")]
-SignalNames = Annotated[list[SignalName], Field(max_length=20)]
+SignalName = Annotated[
+    str, Field(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$", description="You are told of it.")
+]
+SignalNames = Annotated[list[SignalName], Field(max_length=20, description="Sent to those who wait.")]
 
 
 class FileOverlap(Reply):

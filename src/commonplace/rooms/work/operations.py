@@ -55,6 +55,7 @@ from commonplace.store.database import Row
         "files_touched": ["src/cart.py"],
         "signals": ["cart_ready"],
     },
+    keywords="report progress, status update, announce, post, log, share, started",
 )
 async def update_work(
     call: Call,
@@ -62,15 +63,19 @@ async def update_work(
     status: WorkStatus,
     files_touched: TouchedFiles | None = None,
     notes: WorkNotes | None = None,
-    blocked_by: ShortNote | None = None,
+    blocked_by: Annotated[ShortNote | None, Field(description="Agent or item.")] = None,
     blocked_reason: ShortNote | None = None,
     waiting_for_signal: SignalName | None = None,
     signals: SignalNames | None = None,
     signal_details: ShortNote = "",
-    token: FencingTokens | None = None,
+    token: Annotated[
+        FencingTokens | None,
+        Field(
+            description="Fencing tokens from memory_lock_files of the locks that protect this; refused with `stale_token` if one is no longer yours."
+        ),
+    ] = None,
 ) -> WorkUpdate:
-    """Report (post, share, log) progress, status update: announce what you started, are working on, completed,
-    files touched, blocked, stuck, waiting. Signals (done, ready, green) unblock waiting agents."""
+    """Tell others what you work on, or that you are blocked or done."""
     session = call.own_session
     touched = _canonical_paths(session, files_touched or [])
     if token is not None:
@@ -123,16 +128,19 @@ async def _remind_of_item(call: Call, before: Row | None, status: WorkStatus) ->
     )
 
 
-@operation("memory_get_active_work", role="readonly")
+@operation(
+    "memory_get_active_work",
+    role="readonly",
+    keywords="who is doing what, status board, team activity, busy, recent work today, up to, blocked agents",
+)
 async def get_active_work(
     call: Call,
     project: str | None = None,
-    instance: AgentName | None = None,
+    instance: Annotated[AgentName | None, Field(description="Agent.")] = None,
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
-    """Who is working on what: status board of team's current activity, what everybody (other agents, people)
-    is doing, up to, busy; recent work (today, last day), agents blocked or waiting, signals."""
+    """Show what everybody works on and waits for. Use it before you choose work."""
     return await list_active_work(call, call.project, since_hours, limit, instance)
 
 

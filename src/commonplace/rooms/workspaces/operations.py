@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from commonplace.arguments import VersionNumber
 from commonplace.call import Call
@@ -37,14 +40,14 @@ from commonplace.store.database import Row
 _EXAMPLE_WORKSPACE_ID = "laptop-claude-code-shop"
 
 
-@operation("get_overview", role="any", session="own", example={})
+@operation("get_overview", role="any", session="own", example={}, keywords="machine, tool")
 async def get_overview(
     call: Call,
     workspace_id: model.WorkspaceId | None = None,
     limit: model.Limit = 50,
     max_tokens: model.Tokens = 4000,
 ) -> model.WorkspaceOverview:
-    """Overview: all workspaces (machine, tool, project), or one's page."""
+    """Show all workspaces, or one's overview page."""
     own_id = await find_own_workspace_id(call)
     if workspace_id is None:
         visible = store.WorkspaceFilter(await store.list_visible_projects(call.tx, call.caller))
@@ -61,7 +64,7 @@ async def get_overview(
     return reply
 
 
-@operation("list_workspaces", role="any", session="own", example={"project": "shop"})
+@operation("list_workspaces", role="any", session="own", example={"project": "shop"}, keywords="exist")
 async def list_workspaces(
     call: Call,
     machine: model.MachineOrToolName | None = None,
@@ -70,7 +73,7 @@ async def list_workspaces(
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> model.WorkspaceListing:
-    """List workspaces that exist by machine, tool, project."""
+    """List the workspaces of machines, tools and projects."""
     projects = [project] if project else await store.list_visible_projects(call.tx, call.caller)
     workspaces, total = await store.list_workspaces(
         call.tx, store.WorkspaceFilter(projects, machine, tool), call.caller, limit, offset
@@ -87,6 +90,7 @@ async def list_workspaces(
     session="own",
     idempotent=True,
     example={"machine": "laptop", "tool": "claude-code", "project": "shop"},
+    keywords="bind, rotate write_token",
 )
 async def register_workspace(
     call: Call,
@@ -95,7 +99,7 @@ async def register_workspace(
     project: str,
     rotate: bool = False,
 ) -> model.RegisteredWorkspace:
-    """Register machine, tool, project as workspace, bind yourself; rotate: get write_token."""
+    """Register your machine, tool and project as a workspace."""
     await lock_project(call.tx, project, "workspaces")
     existing = await store.find_workspace(call.tx, project, machine, tool, call.caller)
     workspace = existing or await _insert_workspace(call, machine, tool, project)
@@ -131,7 +135,13 @@ async def _issue_token(call: Call, workspace: Workspace, rotate: bool) -> str:
     return token
 
 
-@operation("list_knowledge", role="any", session="own", example={"workspace_id": _EXAMPLE_WORKSPACE_ID})
+@operation(
+    "list_knowledge",
+    role="any",
+    session="own",
+    example={"workspace_id": _EXAMPLE_WORKSPACE_ID},
+    keywords="markdown",
+)
 async def list_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
@@ -139,7 +149,7 @@ async def list_knowledge(
     limit: model.PageLines = 200,
     offset: model.Offset = 0,
 ) -> model.KnowledgeFiles:
-    """List knowledge files (markdown) in a workspace."""
+    """List the knowledge files of a workspace."""
     workspace = await _load_workspace(call, workspace_id)
     rows, total = await file_store.list_files(call.tx, workspace, prefix, limit, offset)
     return model.KnowledgeFiles(files=[model.KnowledgeFile.from_row(row) for row in rows], total=total)
@@ -150,16 +160,17 @@ async def list_knowledge(
     role="any",
     session="own",
     example={"workspace_id": _EXAMPLE_WORKSPACE_ID, "path": "notes.md"},
+    keywords="markdown",
 )
 async def read_knowledge(
     call: Call,
     workspace_id: model.WorkspaceId,
     path: model.KnowledgePath,
     version: VersionNumber | None = None,
-    offset: model.Offset = 0,
+    offset: Annotated[model.Offset, Field(description="First line, from 0.")] = 0,
     limit: model.PageLines | None = None,
 ) -> model.KnowledgeText:
-    """Read markdown knowledge file of a workspace."""
+    """Read a knowledge file of a workspace."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.load_version_text(call.tx, workspace, path, version)
     max_bytes = DEFAULT_PAGE_BYTES if limit is None else MAX_PAGE_BYTES
@@ -173,6 +184,7 @@ async def read_knowledge(
     prepare=prepare_question("query"),
     after_commit=knowledge_search.find_matches,
     example={"query": "idle connections"},
+    keywords="grep, markdown, regex, RE2",
 )
 async def search_knowledge(
     call: Call,
@@ -183,7 +195,7 @@ async def search_knowledge(
     context: model.ContextLines = 2,
     limit: model.Limit = 20,
 ) -> knowledge_search.FileScan | knowledge_search.FileRanking:
-    """Search (grep) lines of markdown knowledge files, all workspaces; regex is RE2."""
+    """Search the lines of all knowledge files."""
     if workspace_id is None:
         projects = await store.list_visible_projects(call.tx, call.caller)
     else:
@@ -202,11 +214,12 @@ async def search_knowledge(
     idempotent=True,
     example={"content": "# Shop on my laptop"},
     verbatim=("content",),
+    keywords="update",
 )
 async def write_overview(
     call: Call, content: model.OverviewText, workspace_id: model.WorkspaceId | None = None
 ) -> model.OverviewWritten:
-    """Update your workspace's overview page."""
+    """Replace your workspace's overview page."""
     return await knowledge_writes.write_overview(call, await require_own_workspace(call, workspace_id))
 
 
@@ -218,16 +231,18 @@ async def write_overview(
     idempotent=True,
     example={"path": "notes/cart.md", "content": "# Cart\nTotals are in cents."},
     verbatim=("content",),
+    keywords="save, edit markdown, wiki page, note",
 )
 async def write_knowledge(
     call: Call,
-    path: model.KnowledgePath,
+    path: Annotated[model.KnowledgePath, Field(description="Such as notes/auth.md.")],
     content: model.FileText,
-    base_sha256: model.Sha256 | None = None,
+    base_sha256: Annotated[
+        model.Sha256 | None, Field(description="Of what you edited; else conflict.")
+    ] = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.WrittenKnowledge:
-    """Write (save, edit) markdown, wiki page, note, knowledge file in workspace; base_sha256: only if
-    unchanged since."""
+    """Write a knowledge file of your workspace."""
     workspace = await require_own_workspace(call, workspace_id)
     written = await knowledge_writes.write_file(call, workspace, path, base_sha256)
     written.workspace_id = workspace.id
@@ -251,18 +266,27 @@ async def upload_knowledge(
     path: model.KnowledgePath,
     content: model.FileText,
     sha256: model.Sha256 | None = None,
-    base_sha256: model.Sha256 | None = None,
+    base_sha256: Annotated[
+        model.Sha256 | None, Field(description="Of what you edited; else conflict.")
+    ] = None,
 ) -> model.WrittenKnowledge:
-    """Upload knowledge file using workspace's write_token."""
+    """Upload a knowledge file with the workspace's write_token."""
     workspace = await require_workspace_of_token(call, workspace_id, write_token)
     return await knowledge_writes.write_file(call, workspace, path, base_sha256, sha256)
 
 
-@operation("delete_knowledge", writes=True, session="own", destroys=True, example={"path": "notes/cart.md"})
+@operation(
+    "delete_knowledge",
+    writes=True,
+    session="own",
+    destroys=True,
+    example={"path": "notes/cart.md"},
+    keywords="remove",
+)
 async def delete_knowledge(
     call: Call, path: model.KnowledgePath, workspace_id: model.WorkspaceId | None = None
 ) -> model.DeletedKnowledge:
-    """Remove knowledge files of your workspace."""
+    """Delete a knowledge file of your workspace."""
     workspace = await require_own_workspace(call, workspace_id)
     await file_store.lock_files(call.tx, workspace)
     row = await file_store.find_file(call.tx, workspace, path)
@@ -299,16 +323,17 @@ async def _render_history(history: _FileHistory) -> model.FileVersions:
     session="own",
     after_commit=_render_history,
     example={"workspace_id": _EXAMPLE_WORKSPACE_ID},
+    keywords="history, page, overview, compare, diff",
 )
 async def list_versions(
     call: Call,
     workspace_id: model.WorkspaceId,
     path: model.KnowledgePath | None = None,
-    version: VersionNumber | None = None,
+    version: Annotated[VersionNumber | None, Field(description="Show its changes.")] = None,
     limit: model.Limit = 50,
     offset: model.Offset = 0,
 ) -> _FileHistory:
-    """History: versions of a knowledge file (page), overview; version: compare, diff."""
+    """List the versions of a knowledge file, or show what one changed."""
     workspace = await _load_workspace(call, workspace_id)
     row = await file_store.find_file(call.tx, workspace, path or file_store.OVERVIEW_PATH)
     if row is None:
@@ -322,14 +347,20 @@ async def list_versions(
     return _FileHistory(row, rows, selected, await file_store.find_previous_text(call.tx, row, version))
 
 
-@operation("restore_version", writes=True, session="own", example={"path": "notes/cart.md"})
+@operation(
+    "restore_version",
+    writes=True,
+    session="own",
+    example={"path": "notes/cart.md"},
+    keywords="roll back, earlier",
+)
 async def restore_version(
     call: Call,
     path: model.KnowledgePath | None = None,
-    version: VersionNumber | None = None,
+    version: Annotated[VersionNumber | None, Field(description="Default: before the last.")] = None,
     workspace_id: model.WorkspaceId | None = None,
 ) -> model.RestoredVersion:
-    """Restore (roll back) an older (earlier) version of your page, a deleted file."""
+    """Restore an older version of your page or a deleted file."""
     workspace = await require_own_workspace(call, workspace_id)
     return await knowledge_writes.restore_text(call, workspace, path or file_store.OVERVIEW_PATH, version)
 
