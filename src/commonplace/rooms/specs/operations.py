@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 import msgspec
+from pydantic import Field
 
 from commonplace import errors
 from commonplace.access import SHARED
@@ -34,6 +35,7 @@ _NOT_PUBLISHED = (
     writes=True,
     prepare=prepare_words("content"),
     example={"name": "cart-api", "content": "GET /cart -> {items[]}"},
+    keywords="API contract, write, update, bump version, interface, endpoint, service",
 )
 async def define_spec(
     call: Call,
@@ -41,15 +43,15 @@ async def define_spec(
     content: model.SpecContent,
     owner: AgentName | None = None,
     version: model.SpecVersion | None = None,
-    spec_type: model.SpecType = model.DEFAULT_SPEC_TYPE,
+    spec_type: Annotated[
+        model.SpecType, Field(description="Or api, schema, requirement, state, own word.")
+    ] = model.DEFAULT_SPEC_TYPE,
     project: str | None = None,
     json_schema: dict[str, Any] | None = None,
     tags: model.SpecTags | None = None,
-    force: bool = False,
+    force: Annotated[bool, Field(description="Let a state: spec shrink.")] = False,
 ) -> DefinedSpec:
-    """Publish, write, update, change, bump, version or share the API contract: define, agree on, document
-    interface, endpoint, service, data format, type definition, JSON schema (OpenAPI) others code against;
-    semver (2.0.0; default next patch). Only owner or admin changes it."""
+    """Publish a new version of a spec that others code against; only its owner may change it."""
     model.require_content_size(content)
     schema = model.require_valid_schema(json_schema) if json_schema is not None else None
     # Lock first: until commit nobody else defines a spec in this project, so versions only rise.
@@ -107,15 +109,18 @@ async def _spec_not_found(call: Call, name: str) -> errors.NotFound:
     )
 
 
-@operation("memory_get_spec", role="readonly")
+@operation(
+    "memory_get_spec",
+    role="readonly",
+    keywords="API contract, check interface, endpoint parameters, request, response, payload shape, schema",
+)
 async def get_spec(
     call: Call,
-    name: Annotated[model.SpecName, alias("spec_name")],
+    name: Annotated[model.SpecName, alias("spec_name"), Field(description="As in memory_list_specs.")],
     version: model.SpecVersion | None = None,
     project: str | None = None,
 ) -> Spec:
-    """Read (check, fetch) API contract: what current spec of interface, endpoint (parameters, request,
-    response), object, payload shape, schema says, latest or given version; 1.0.0..2.0.0: changes only."""
+    """Read a spec, or with version=1.0.0..2.0.0 what changed. Use it before you code against it."""
     spec = await store.load_spec(call.tx, call.project, name)
     if spec is None and project is None:
         spec = await store.load_spec(call.tx, SHARED, name)
@@ -169,7 +174,12 @@ def _show_changes(reply: Spec, old: Row, row: Row) -> Spec:
     return reply
 
 
-@operation("memory_list_specs", role="readonly", example={})
+@operation(
+    "memory_list_specs",
+    role="readonly",
+    example={},
+    keywords="API contracts, interfaces, schemas between services, defined, available",
+)
 async def list_specs(
     call: Call,
     project: ProjectOrAll | None = None,
@@ -177,7 +187,7 @@ async def list_specs(
     spec_type: model.SpecType | None = None,
     limit: model.SpecLimit = 50,
 ) -> SpecListing:
-    """List all specs: available (defined, existing) API contracts, interfaces, schemas between services."""
+    """List the specs of the project."""
     if isinstance(project, AllProjects):
         projects = await list_visible_project_names(call.tx, call.caller)
     else:
