@@ -71,7 +71,8 @@ def environment(**more: str) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("COMMONPLACE_", "MCP_"))
     }
-    return kept | {"COMMONPLACE_HOME": str(Path(tempfile.gettempdir(), "commonplace-nobody"))} | more
+    home = str(Path(tempfile.gettempdir(), "commonplace-nobody"))
+    return kept | {"COMMONPLACE_HOME": home, "COMMONPLACE_HOOKS_COMPANION": "0"} | more
 
 
 def store_flags(address: Path | str, folder: Path) -> list[str]:

@@ -4,10 +4,10 @@ import sys
 
 # Commands that an agent waits for, by their first words: they start without building the parser.
 QUICK_COMMANDS = {
-    ("hook", "keeper"): "commonplace.client.companion.keeper_process",
     ("hook", "radar"): "commonplace.client.git.radar",
-    ("hook", "deliver"): "commonplace.client.companion.end_delivery",
-    ("hook",): "commonplace.client.companion.program",
+    ("hook", "--alone"): "commonplace.client.companion.program",
+    ("hook",): "commonplace.client.hook",
+    ("companion",): "commonplace.client.companion.resident",
     ("stdio",): "commonplace.client.commands.stdio",
     ("statusline",): "commonplace.client.commands.statusline",
     ("sync", "hook"): "commonplace.client.link.hook_command",

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 import uuid
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from agent_samples import EVENT_WORD, load_samples
 
 import product
 from commonplace import access
+from commonplace.client import hook
 from commonplace.client.companion import program
 from patience import PATIENCE_SECONDS
 from team import Team
@@ -70,6 +72,8 @@ class Agent:
     transcript: str = ""
     apart: bool = True
     """Whether its hooks are processes of their own, as they are outside of tests; else it is the same program, sooner."""
+    launched: bool = False
+    """Whether its hooks are the launcher, which hands the event to the companion, as `install` sets them up."""
 
     @property
     def name(self) -> str:
@@ -85,7 +89,9 @@ class Agent:
         sent = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         if not self.apart:
             return await asyncio.to_thread(_run_here, words, self.environ | environ, sent)
-        return await run(product.command("hook", *words), self.cwd, self.environ | environ, sent)
+        launcher = [sys.executable, "-ISE", hook.__file__, *words]
+        command = launcher if self.launched else product.command("hook", *words)
+        return await run(command, self.cwd, self.environ | environ, sent)
 
     async def start(self, **more: str) -> Done:
         return await self.hook(self.sends("session_start") | more)

@@ -17,7 +17,7 @@ from commonplace.client.agents import (
     ARCHIVED_PROGRAMS,
     PROGRAMS,
 )
-from commonplace.client.companion.agent_hooks import AgentHooks
+from commonplace.client.companion.hook_event import AgentHooks
 from commonplace.client.install.agent_settings import AgentSettings
 from commonplace.client.install.machine import Machine
 from commonplace.client.link.remote import RemoteServer
@@ -115,7 +115,7 @@ def test_help_names_every_agent(command: str, capsys: pytest.CaptureFixture[str]
 def test_hook_of_one_agent_imports_no_other_agent():
     script = (
         "import io, json, sys\n"
-        "from commonplace.client.hooks import program\n"
+        "from commonplace.client.companion import program\n"
         "program.run('claude', b'{}')\n"
         "print(json.dumps(sorted(name for name in sys.modules if name.startswith('commonplace.client.agents.'))))"
     )

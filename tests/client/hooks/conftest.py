@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ async def relay(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Asy
 @pytest.fixture
 def remote_agent(
     relay: TlsRelay, home: Path, shop: Path, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Agent]]:
+) -> Callable[..., Agent]:
     """Agents that know the server by its address and its authority; in the long form with the default limits of time."""
     is_long = request.config.getoption("--long")
     limit = {} if is_long else {"COMMONPLACE_HOOKS_SECONDS": str(PATIENCE_SECONDS)}
@@ -110,5 +110,4 @@ def remote_agent(
         }
         return Agent(tool, shop, variables | limit | environ)
 
-    yield arrive
-    (home / "keeper.sock").unlink(missing_ok=True)  # its keeper ends with it
+    return arrive

@@ -15,10 +15,10 @@ from silent_server import SilentServer
 
 import product
 from commonplace import access
-from commonplace.client.companion import pending_ends
-from commonplace.client.companion.server_record import ServerRecord
+from commonplace.client.companion import ends
 from commonplace.client.link import remote
-from patience import PATIENCE_SECONDS, wait_until
+from commonplace.client.link.server_link import ServerLink, find_link
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def silent() -> Iterator[SilentServer]:
 
 
 @pytest.fixture
-def record(url: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> ServerRecord:
+def record(url: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> ServerLink:
     """What the hooks of this home remember of the server."""
     monkeypatch.setenv("COMMONPLACE_HOME", str(home))
-    return ServerRecord(url)
+    return find_link(url)
 
 
 def read_ends(home: Path) -> list[dict[str, Any]]:
@@ -75,26 +75,15 @@ async def test_end_arrives_from_a_folder_whose_name_is_not_ascii(agent, url, hom
     assert read_ends(home) == []
 
 
-async def end_unheard(agent: Agent, record: ServerRecord) -> None:
+async def end_unheard(agent: Agent, record: ServerLink) -> None:
     """The agent ends while its server is known to be away, which then comes back."""
-    await asyncio.to_thread(record.record_failure)
+    record.mark_away()
     assert (await agent.end()).stdout == ""
-    await asyncio.to_thread(record.record_answer, 0.0)
+    record.record_answer(0.0)
 
 
-async def test_end_that_got_no_answer_is_delivered_by_a_later_hook(agent, record, url, home, reader):
-    ann, ben = agent(COMMONPLACE_AGENT="ann"), agent("codex", COMMONPLACE_AGENT="ben")
-    await ann.edit("src/cart.py")
-    await end_unheard(ann, record)
-    assert [end["files"] for end in read_ends(home)] == [["src/cart.py"]]
-    assert await asyncio.to_thread(list_lock_holders, url, reader) == ["ann"]
-    await ben.start()
-    await asyncio.to_thread(wait_until, lambda: list_lock_holders(url, reader) == [])
-    await asyncio.to_thread(wait_until, lambda: read_ends(home) == [])
-
-
-async def test_end_is_delivered_by_sync(agent, record, url, home, reader, shop):
-    ann = agent()
+async def test_end_is_delivered_by_sync(near, record, url, home, reader, shop):
+    ann = near()
     await ann.edit("src/cart.py")
     await end_unheard(ann, record)
     await run(product.command("sync", "run", "--spool"), shop, ann.environ)
@@ -102,15 +91,13 @@ async def test_end_is_delivered_by_sync(agent, record, url, home, reader, shop):
     assert read_ends(home) == []
 
 
-async def test_end_is_not_delivered_to_a_conversation_that_was_resumed(
-    agent, record, url, home, reader, shop
-):
-    ann = agent(COMMONPLACE_AGENT="ann")
+async def test_end_is_not_delivered_to_a_conversation_that_was_resumed(near, record, url, home, reader, shop):
+    ann = near(COMMONPLACE_AGENT="ann")
     await ann.edit("src/cart.py")
     await end_unheard(ann, record)
     await ann.start()
     assert read_ends(home) == []
-    await run(product.command("hook", "deliver"), shop, ann.environ)
+    await run(product.command("sync", "run", "--spool"), shop, ann.environ)
     assert await asyncio.to_thread(list_lock_holders, url, reader) == ["ann"]
     assert (await ann.edit("src/tax.py")).denial == ""
 
@@ -131,12 +118,12 @@ async def test_end_is_on_disk_before_the_server_is_asked_and_the_uploader_starts
     assert len(read_ends(home)) == 1
 
 
-async def test_end_of_a_session_that_has_ended_counts_as_delivered(agent, record, url, home, shop):
-    ann = agent()
+async def test_end_of_a_session_that_has_ended_counts_as_delivered(near, record, url, home, shop):
+    ann = near()
     session = (await ann.start()).session_id
     await end_unheard(ann, record)
     await asyncio.to_thread(call, url, "memory_end_session", session_id=session, summary="Done")
-    await run(product.command("hook", "deliver"), shop, ann.environ)
+    await run(product.command("sync", "run", "--spool"), shop, ann.environ)
     assert read_ends(home) == []
 
 
@@ -152,11 +139,11 @@ async def test_end_that_the_key_may_not_send_is_not_tried_again(team, agent, hom
     assert read_ends(home) == []
 
 
-async def test_end_goes_to_its_own_server_only(agent, record, silent, home, shop):
-    ann = agent()
+async def test_end_goes_to_its_own_server_only(near, record, silent, home, shop):
+    ann = near()
     await ann.start()
     await end_unheard(ann, record)
-    await run(product.command("hook", "deliver"), shop, ann.environ | {"COMMONPLACE_URL": silent.url})
+    await run(product.command("sync", "run", "--spool"), shop, ann.environ | {"COMMONPLACE_URL": silent.url})
     assert (len(read_ends(home)), len(silent.accepted)) == (1, 0)
 
 
@@ -166,13 +153,13 @@ def ends_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / "ends"
 
 
-def add_end(conversation: str) -> pending_ends.PendingEnd:
-    return pending_ends.add_end(conversation, "https://far.example", "/shop", f"secret of {conversation}", [])
+def add_end(conversation: str) -> ends.PendingEnd:
+    return ends.add_end(conversation, "https://far.example", "/shop", f"secret of {conversation}", [])
 
 
 def test_ends_are_listed_in_their_order_and_readable_by_their_owner_only(ends_folder):
-    ends = [add_end(name) for name in ("a", "b", "c")]
-    assert pending_ends.list_ends() == ends
+    added = [add_end(name) for name in ("a", "b", "c")]
+    assert ends.list_ends() == added
     assert {path.stat().st_mode & 0o777 for path in ends_folder.iterdir()} == {0o600}
 
 
@@ -181,9 +168,9 @@ def test_end_is_sent_by_one_process():
     end = add_end("a")
     claims = [end.claim_delivery(), end.claim_delivery()]
     assert [claim is not None for claim in claims] == [True, False]
-    assert pending_ends.list_ends() == []
+    assert ends.list_ends() == []
     claims[0].release_claim()
-    assert pending_ends.list_ends() == [end]
+    assert ends.list_ends() == [end]
 
 
 @pytest.mark.usefixtures("ends_folder")
@@ -191,7 +178,7 @@ def test_end_of_a_process_that_died_while_it_sent_is_sent_again():
     end = add_end("a")
     claim = end.claim_delivery()
     os.utime(claim.path, (0, 0))
-    assert pending_ends.list_ends() == [end]
+    assert ends.list_ends() == [end]
 
 
 def test_ends_expire_and_stay_bounded(ends_folder, monkeypatch):
@@ -200,14 +187,14 @@ def test_ends_expire_and_stay_bounded(ends_folder, monkeypatch):
     week_ago = time.time_ns() - 8 * 86_400 * 10**9
     old.rename(ends_folder / f"{week_ago:020d}-00000000.json")
     (ends_folder / f"{time.time_ns():020d}-11111111.json").write_text("{")
-    monkeypatch.setattr(pending_ends, "_MAX_ENDS", 3)
-    ends = [add_end(str(number)) for number in range(5)]
-    assert pending_ends.list_ends() == ends[-3:]
+    monkeypatch.setattr(ends, "_MAX_ENDS", 3)
+    added = [add_end(str(number)) for number in range(5)]
+    assert ends.list_ends() == added[-3:]
 
 
 @pytest.mark.usefixtures("ends_folder")
 def test_resumed_conversation_cancels_its_end_only():
     add_end("a")
     other = add_end("b")
-    pending_ends.cancel_ends("a")
-    assert pending_ends.list_ends() == [other]
+    ends.cancel_ends("a")
+    assert ends.list_ends() == [other]

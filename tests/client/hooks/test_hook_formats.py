@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commonplace.client.agents import AGENTS_WITH_HOOKS, load_hooks
-from commonplace.client.companion import boot_context, patch, program
+from commonplace.client.companion import boot_context, payload, program
 from commonplace.client.companion.hook_event import HookEvent
 from commonplace.client.companion.hook_state import HookSession
 
@@ -106,11 +106,13 @@ PATCH = """*** Begin Patch
 
 
 def test_every_file_of_a_patch_counts():
-    assert patch.list_patched_files({"command": PATCH}) == ("a b.py", "src/old.py", "src/new.py", "gone.py")
-    assert patch.list_patched_files({"command": ["apply_patch", PATCH]}) == patch.list_patched_files(
+    assert payload.list_patched_files({"command": PATCH}) == ("a b.py", "src/old.py", "src/new.py", "gone.py")
+    assert payload.list_patched_files({"command": ["apply_patch", PATCH]}) == payload.list_patched_files(
         {"input": PATCH}
     )
-    assert patch.list_patched_files({"command": "ls"}) == patch.list_patched_files({"command": None}) == ()
+    assert (
+        payload.list_patched_files({"command": "ls"}) == payload.list_patched_files({"command": None}) == ()
+    )
 
 
 @pytest.mark.parametrize(

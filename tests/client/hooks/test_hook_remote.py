@@ -9,13 +9,12 @@ import pytest
 from bench.tls_relay import TlsRelay
 from hooked import Done
 
-from commonplace.client.companion.hook_connection import HookConnection
 from commonplace.client.link import remote
+from commonplace.client.link.server_link import find_link
 from patience import PATIENCE_SECONDS
 from stream_server import serve_streams
 
 ROUND_TRIPS = (0.0, 0.05, 0.15)
-WITHOUT_KEEPER = {"COMMONPLACE_HOOKS_KEEPER": "0"}
 
 
 @pytest.fixture
@@ -54,24 +53,22 @@ async def test_authority_may_stand_in_the_configuration(relay: TlsRelay, remote_
     await asyncio.to_thread(
         (home / "config.toml").write_text, f"ca_file = {json.dumps(str(relay.ca_file))}\n"
     )
-    assert (
-        "You are the agent" in (await remote_agent(**WITHOUT_KEEPER, COMMONPLACE_CA_FILE="").start()).context
-    )
+    assert "You are the agent" in (await remote_agent(COMMONPLACE_CA_FILE="").start()).context
 
 
 async def test_authority_may_be_that_of_openssl(relay: TlsRelay, remote_agent):
-    ann = remote_agent(**WITHOUT_KEEPER, COMMONPLACE_CA_FILE="", SSL_CERT_FILE=str(relay.ca_file))
+    ann = remote_agent(COMMONPLACE_CA_FILE="", SSL_CERT_FILE=str(relay.ca_file))
     assert "You are the agent" in (await ann.start()).context
 
 
 async def test_unknown_authority_is_named(remote_agent):
-    warned = (await remote_agent(**WITHOUT_KEEPER, COMMONPLACE_CA_FILE="").start()).context
+    warned = (await remote_agent(COMMONPLACE_CA_FILE="").start()).context
     assert "certificate verify failed" in warned
     assert "ca_file" in warned
 
 
 async def test_calls_of_one_hook_share_a_connection(relay: TlsRelay, remote_agent):
-    ann = remote_agent(**WITHOUT_KEEPER)
+    ann = remote_agent()
     await ann.start()
     await ann.edit("src/cart.py")
     assert relay.connection_count == 2
@@ -92,8 +89,9 @@ async def test_proxy_that_closes_after_each_answer_gets_a_connection_for_each_ca
         TlsRelay(proxy.sockets[0].getsockname()[1], 0.0, tmp_path).run() as relay,
     ):
         monkeypatch.setenv("COMMONPLACE_CA_FILE", str(relay.ca_file))
-        connection = HookConnection(remote.RemoteServer(relay.url))
+        server = remote.RemoteServer(relay.url)
+        link = find_link(relay.url)
         for _ in range(2):
-            call = (connection.call_operation, "memory_heartbeat", {}, (), PATIENCE_SECONDS)
+            call = (link.call_operation, server, "memory_heartbeat", {}, (), PATIENCE_SECONDS)
             assert await asyncio.to_thread(*call) == {}
         assert relay.connection_count == 2

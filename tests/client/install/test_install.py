@@ -4,15 +4,16 @@ import json
 import os
 import stat
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from agent_samples import load_samples
 from agent_samples.server import BEARER, BYTE_ORDER_MARK, FEW, MCP
 from user import User
 
+from commonplace.client import hook
 from commonplace.client.agents import AGENTS
 from patience import PATIENCE_SECONDS
 
@@ -70,12 +71,12 @@ def test_install_runs_our_program_at_the_events_of_the_agent(user: User, agent: 
     hooks = user.reads(path)["hooks"]
     assert set(hooks) == events
     commands = {
-        command.removesuffix(f" {name}") for name, event in hooks.items() for command in _commands(event)
+        command.replace(f" {name}; fi", "; fi")
+        for name, event in hooks.items()
+        for command in _commands(event)
     }
-    assert len(commands) == 1
-    command = commands.pop()
-    assert command.endswith(f" hook {agent}")
-    assert Path(command.split()[0]).is_absolute()
+    launcher = f"{sys.executable} -ISE {hook.__file__} {agent}"
+    assert commands == {f"if [ -f {hook.__file__} ]; then exec {launcher}; fi"}
 
 
 def test_install_adds_a_status_line_only_when_asked_and_only_where_there_is_none(user: User):
@@ -297,7 +298,7 @@ def test_install_keeps_modes_and_links(user: User):
     before = user.snapshot()
     user.runs("install", "--yes", *SERVER)
     assert (user.home / ".claude/settings.json").is_symlink()
-    assert b"hook claude" in (user.home / "dotfiles/settings.json").read_bytes()
+    assert b"hook.py claude" in (user.home / "dotfiles/settings.json").read_bytes()
     assert stat.S_IMODE((user.home / ".claude.json").stat().st_mode) == 0o640
     user.runs("uninstall", "--yes")
     assert user.snapshot() == before
@@ -398,7 +399,7 @@ def test_install_quotes_a_program_with_spaces(user: User, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.executable", str(folder / "python"))
     user.runs("install", "--agent", "claude", "--yes", *SERVER)
     command = _commands(user.reads(".claude/settings.json")["hooks"]["Stop"])[0]
-    assert command == f"'{folder}/commonplace' hook claude"
+    assert f"exec '{folder}/python' -ISE {hook.__file__} claude;" in command
 
 
 def test_install_keeps_the_uploaders_token_in_a_file_of_its_own_and_shows_it_nowhere(user: User):

@@ -78,7 +78,11 @@ def has_old_hooks(user: User, agent: str, program: str, *, with_record: bool) ->
 def our_groups(user: User, agent: str) -> dict[str, list[dict[str, Any]]]:
     hooks = user.reads(OLD_HOOKS[agent][0])["hooks"]
     ours = {
-        event: [group for group in groups if f"hook {agent}" in json.dumps(group)]
+        event: [
+            group
+            for group in groups
+            if f"hook {agent}" in (text := json.dumps(group)) or f"hook.py {agent}" in text
+        ]
         for event, groups in hooks.items()
     }
     return {event: groups for event, groups in ours.items() if groups}

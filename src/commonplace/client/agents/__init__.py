@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from commonplace.client.companion.agent_hooks import AgentHooks
+    from commonplace.client.companion.hook_event import AgentHooks
     from commonplace.client.install.agent_settings import AgentSettings
     from commonplace.client.link.transcript import AgentTranscripts
     from commonplace.transcripts.format import TranscriptFormat

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import project
-from commonplace.client.companion import deadlines
 from commonplace.client.companion.hook_state import HookState
 from commonplace.client.link import remote
+from commonplace.client.link.server_link import find_link
 
 _LOCAL_SECONDS, _REMOTE_SECONDS = 0.15, 5.0
 _FRESH_SECONDS, _STALE_SECONDS = 2.0, 600.0
@@ -89,7 +89,7 @@ def _find_counts(folder: str) -> dict[str, Any] | None:
     if server is None:
         return None
     counts, age = _read_cache(folder)
-    if deadlines.is_remote(server.url):
+    if find_link(server.url).is_remote:
         if age > _REMOTE_FRESH_SECONDS:
             _start_refresh(folder)
         return counts if age < _STALE_SECONDS else None
@@ -132,7 +132,7 @@ def _write_cache(folder: str, counts: dict[str, Any]) -> None:
 
 
 def _start_refresh(folder: str) -> None:
-    from commonplace.client.detached_process import start_detached  # only for remote servers
+    from commonplace.client.processes import start_detached  # only for remote servers
 
     path = _cache_path(folder)
     asked = path.with_suffix(".asked")

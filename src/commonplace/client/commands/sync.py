@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client.companion import end_delivery
-from commonplace.client.detached_process import start_detached
+from commonplace.client.companion import ends
 from commonplace.client.link import (
     agent_transcripts,
     hook_command,
@@ -22,6 +21,7 @@ from commonplace.client.link.sync_run import SyncOptions, SyncReport
 from commonplace.client.link.sync_run import run_sync as run_once
 from commonplace.client.link.upload_client import UploadClient
 from commonplace.client.link.workspaces import MachineWorkspaces, machine_name
+from commonplace.client.processes import start_detached
 
 _MAX_PATHS_SHOWN = 20
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_sync(arguments: argparse.Namespace) -> int:
     flags = {name: getattr(arguments, name) for name in ("dry_run", "raw", "spool")}
     if not flags["dry_run"]:
-        end_delivery.deliver_ends()
+        ends.deliver_ends()
     report = run_once(SyncOptions(**flags, seconds=arguments.seconds))
     print(_format_plan(report) if flags["dry_run"] else _format_report(report))
     if report.postponed:

@@ -11,8 +11,7 @@ from typing import Any
 from commonplace.client.agents import load_hooks
 from commonplace.client.companion import (
     boot_context,
-    end_delivery,
-    hook_origin,
+    ends,
     leases,
     payload,
     prevented,
@@ -20,9 +19,14 @@ from commonplace.client.companion import (
     subagents,
     waiting_requests,
 )
-from commonplace.client.companion.agent_process import identify_agent_process, is_process_gone
+from commonplace.client.companion.agent_process import (
+    call_headers,
+    identify_agent_process,
+    is_process_gone,
+    list_ancestors,
+)
 from commonplace.client.companion.hook_event import EventKind, HookAnswer
-from commonplace.client.companion.hook_run import HookRun, list_ancestors
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.companion.hook_state import HookSession, delete_old_states, list_hook_sessions
 from commonplace.client.git import checkout
 from commonplace.client.hooks.shell_actions import STATUS_TOOL, on_before_shell, report_changes
@@ -71,7 +75,7 @@ def end_abandoned_sessions(hook_run: HookRun, *, is_any_tool: bool = False) -> b
         if _is_near(hook_run, session, is_any_tool=is_any_tool) and is_process_gone(session.process)
     ]
     events = [hook_run.event._replace(session=name) for name in abandoned[:_MAX_ABANDONED_SESSIONS]]
-    end_delivery.end_sessions([HookRun(hook_run.tool, event, hook_run.settings) for event in events])
+    ends.end_sessions([HookRun(hook_run.tool, event, hook_run.settings) for event in events])
     return bool(abandoned)
 
 
@@ -203,7 +207,7 @@ def on_before_call(hook_run: HookRun) -> HookAnswer:
     if event.subagent and is_start:
         hook_run = subagents.start_own_run(hook_run)
     if event.call_id:
-        hook_run.call_in_session("memory_heartbeat", headers=hook_origin.call_headers(event.call_id))
+        hook_run.call_in_session("memory_heartbeat", headers=call_headers(event.call_id))
         return HookAnswer()
     if is_start:
         hook_run.confirm_agent()  # which replaces a session that has ended
@@ -233,7 +237,7 @@ def on_subagent_end(hook_run: HookRun) -> HookAnswer:
     """End the session of a sub-agent that has its own."""
     _spool_transcript(hook_run)
     if hook_run.event.parent:
-        end_delivery.end_sessions([hook_run])
+        ends.end_sessions([hook_run])
     return HookAnswer()
 
 
@@ -241,7 +245,7 @@ def on_session_end(hook_run: HookRun) -> HookAnswer:
     """End the session before the uploader starts: both need the processor, and the end has a deadline."""
     is_spooled = _add_transcript_job(hook_run)
     try:
-        end_delivery.end_sessions([hook_run, *subagents.list_own_runs(hook_run)])
+        ends.end_sessions([hook_run, *subagents.list_own_runs(hook_run)])
     finally:
         if is_spooled:
             _start_uploader()

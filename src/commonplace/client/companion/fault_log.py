@@ -1,4 +1,4 @@
-"""The log of faults in hooks: COMMONPLACE_HOME/hooks.log, and the previous file as hooks.log.1."""
+"""The log of faults in hooks, COMMONPLACE_HOME/hooks.log (the previous file: hooks.log.1), and when hooks last ran."""
 
 import os
 import time
@@ -36,3 +36,30 @@ def _append_line(line: str) -> None:
         full = file.tell() > _MAX_LOG_BYTES
     if full:
         path.replace(path.with_suffix(".log.1"))
+
+
+def note_event(agent: str) -> None:
+    """Remember that a hook of this agent ran; one that cannot is not stopped."""
+    path = remote.client_home() / "heard" / agent
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        _create_file(str(path))
+    except OSError:
+        return
+
+
+def _create_file(path: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - strings are quicker here
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    except OSError:
+        return
+
+
+def read_last_event(agent: str) -> float | None:
+    """Seconds since 1970; None if no hook of this agent ever ran."""
+    try:
+        return (remote.client_home() / "heard" / agent).stat().st_mtime
+    except OSError:
+        return None

@@ -1,4 +1,4 @@
-"""One run of a hook: the agent, its session on the server, and calls within the hook's time limit."""
+"""One event of an agent: its session on the server, and calls within the time that the agent waits."""
 
 import os
 import re
@@ -9,21 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, project_trust
-from commonplace.client.companion import (
-    boot_context,
-    deadlines,
-    fault_log,
-    hook_origin,
-    payload,
-    pending_ends,
-)
-from commonplace.client.companion.agent_process import identify_agent_process
-from commonplace.client.companion.hook_connection import HookConnection
+from commonplace.client.companion import agent_process, boot_context, fault_log, payload
 from commonplace.client.companion.hook_event import HookEvent
 from commonplace.client.companion.hook_settings import HookSettings
 from commonplace.client.companion.hook_state import HookSession, HookState
 from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
 from commonplace.client.link import remote
+from commonplace.client.link.server_link import ServerLink, find_link
 from commonplace.client.rules.rule_cache import RuleCache
 from commonplace.quoting.hidden_characters import quote_line
 
@@ -37,12 +29,10 @@ _BACK_TEXTS = (
 _STARTING_MARK = "starting"
 _POLL_SECONDS = 0.01
 _ANSWERED_PATIENCE = 2
-_EXIT_SECONDS = 0.02
 _HELD_CALL_SECONDS = 10.0
 """How much longer than asked a server may hold a call."""
 _NOT_NAME = re.compile(r"[^0-9A-Za-z]")
 _TAG_CHARACTERS = 8
-_MAX_ANCESTORS = 8
 
 
 class SessionEnded(Exception):
@@ -70,7 +60,6 @@ class HookRun:
         self._spawned_by, self._starts_sessions = spawned_by, starts_sessions
         self._started = time.monotonic()
         self.has_answered = False
-        self._connection: HookConnection | None = None
         self._confirmed_agent = ""
 
     def _find_tree(self) -> WorkingTree:
@@ -89,17 +78,17 @@ class HookRun:
 
         A server that has answered once gets more time.
         """
-        connection = self._ensure_connection()
-        seconds = self._deadline - time.monotonic()
-        if self.has_answered:
-            seconds += _ANSWERED_PATIENCE * self._wait_seconds
-        else:
-            # A busy machine may need longer than that to start the hook, which is not the server's fault.
-            seconds = max(seconds, self._wait_seconds / 2)
         # Without a session the call may be about another project.
         has_rules = "session_id" in arguments or operation == payload.START_TOOL
         lines = [*headers, self.rules.header] if has_rules else headers
-        reply = connection.call_operation(operation, arguments, lines, seconds)
+        seconds = self._wait_seconds - (time.monotonic() - self._started)
+        if self.has_answered:
+            seconds += _ANSWERED_PATIENCE * self._wait_seconds
+            if seconds <= 0:
+                raise remote.unreachable(self.server, TimeoutError("its answers took too long"))
+        # A busy machine may have needed longer than that to get here, which is not the server's fault.
+        seconds = max(seconds, self._wait_seconds / 2)
+        reply = self.link.call_operation(self.server, operation, arguments, lines, seconds)
         self.has_answered = True
         if has_rules:
             self.rules.take_news(reply.pop("_rules", None))
@@ -116,42 +105,23 @@ class HookRun:
         name = session.project if session else project.project_of_folder(self.tree.root)
         return RuleCache(str(self.state.folder), name)
 
-    @property
-    def server_url(self) -> str:
+    @cached_property
+    def server(self) -> remote.RemoteServer:
         """The server that this session belongs to; raises ServerUnreachable if none is known."""
-        return self._ensure_connection().server.url
+        server = remote.find_server(folder=self.tree.root)
+        if server is None:
+            raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
+        return server
 
-    def _ensure_connection(self) -> HookConnection:
-        if self._connection is None:
-            server = remote.find_server(folder=self.tree.root)
-            if server is None:
-                raise remote.ServerUnreachable("No server runs on this machine, and none is configured.")
-            self._connection = HookConnection(server, self.settings.keeper)
-        return self._connection
-
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
-    @property
-    def has_tried(self) -> bool:
-        """Whether the server was called, and not only known to be away."""
-        return self._connection is not None and self._connection.has_tried
+    @cached_property
+    def link(self) -> ServerLink:
+        return find_link(self.server.url)
 
     @cached_property
     def _wait_seconds(self) -> float:
         """The longest wait for a first answer."""
-        connection = self._ensure_connection()
-        return self.settings.seconds or deadlines.wait_seconds(
-            self.event.kind, connection.server.url, connection.record
-        )
-
-    @cached_property
-    def _deadline(self) -> float:
-        """Beside a local server the time counts from the start of the process."""
-        is_near = self.settings.seconds or not deadlines.is_remote(self._ensure_connection().server.url)
-        spent = min(_process_age() + _EXIT_SECONDS, self._wait_seconds / 2) if is_near else 0.0
-        return self._started + self._wait_seconds - spent
+        is_start = self.event.kind == "session_start"
+        return self.settings.seconds or self.link.wait_seconds(is_start=is_start)
 
     def call_in_session(
         self, operation: str, *, headers: Sequence[str] = (), **arguments: Any
@@ -167,16 +137,13 @@ class HookRun:
         return self.call_server(operation, headers=headers, session_id=session_id, **arguments)
 
     def call_waiting(self, operation: str, wait_seconds: int, **arguments: Any) -> dict[str, Any]:
-        """Call an operation that the server may hold open, on a connection of its own: nobody else waits for it.
+        """Call an operation that the server may hold open.
 
         Notices that come with the reply are kept for the next event that can show them.
         """
-        connection = HookConnection(self._ensure_connection().server)
         values = {"session_id": self.ensure_session().session_id, "wait_seconds": wait_seconds, **arguments}
-        try:
-            reply = connection.call_operation(operation, values, (), wait_seconds + _HELD_CALL_SECONDS)
-        finally:
-            connection.close()
+        seconds = wait_seconds + _HELD_CALL_SECONDS
+        reply = self.link.call_operation(self.server, operation, values, (), seconds)
         if notices := boot_context.quote_notices([str(notice) for notice in reply.pop("_notice", ())]):
             self.state.put_notices([notices])
         return reply
@@ -185,14 +152,15 @@ class HookRun:
         return self.state.load_session() or self.start_session()
 
     def start_session(self, dead: HookSession | None = None) -> HookSession:
-        """Start a session. Of several hooks at once, one starts it and the others use it.
+        """Start a session. Of several events at once, one starts it and the others use it.
 
         A process in the background starts none: it may come after the agent's end, and nobody would end what it started.
         """
         if not self._starts_sessions:
             raise SessionEnded
         if not self.state.claim_mark(_STARTING_MARK, self._wait_seconds):
-            while time.monotonic() < self._deadline and self.state.has_mark(_STARTING_MARK):
+            until = self._started + self._wait_seconds
+            while time.monotonic() < until and self.state.has_mark(_STARTING_MARK):
                 time.sleep(_POLL_SECONDS)
             return self._live_session(dead) or self._begin_session()
         try:
@@ -206,7 +174,9 @@ class HookRun:
 
     def _begin_session(self) -> HookSession:
         """Start a session on the server, save it, and add the boot context."""
-        pending_ends.cancel_ends(self.event.session)
+        from commonplace.client.companion import ends  # which ends sessions with runs
+
+        ends.cancel_ends(self.event.session)
         reply = self._call_start_session()
         session = HookSession(
             reply["session_id"],
@@ -215,21 +185,17 @@ class HookRun:
             self.tree.root,
             self.tool,
             boot_context.encode_pack(reply),
-            tuple(list_ancestors()),
-            identify_agent_process(self.tool),
+            tuple(agent_process.list_ancestors()),
+            agent_process.identify_agent_process(self.tool),
         )
         self.state.save_session(session)
         self.context.append(boot_context.render_boot_context(session, self.settings.lock))
-        self._explain_untrusted_project()
-        self._report_checkout()
-        return session
-
-    def _explain_untrusted_project(self) -> None:
-        if os.environ.get("COMMONPLACE_PROJECT"):
-            return
-        if untrusted := project.find_untrusted_project(self.tree.root):
+        untrusted = project.find_untrusted_project(self.tree.root)
+        if untrusted and not os.environ.get("COMMONPLACE_PROJECT"):
             named = quote_line(untrusted.value)
             self.context.append(project_trust.explain_untrusted_project(named, untrusted.path))
+        self._report_checkout()
+        return session
 
     def _report_checkout(self) -> None:
         """Tell the server where the session works, so that others in the same checkout are known to each other."""
@@ -251,18 +217,18 @@ class HookRun:
         }
         if self._spawned_by:
             arguments["spawned_by"] = self._spawned_by
-        headers = hook_origin.origin_headers(
+        headers = agent_process.origin_headers(
             self.tool, self.event.session, self.tree.root, is_subagent=bool(self._spawned_by)
         )
         if self._name:
             try:
                 return self.call_server(
-                    "memory_start_session", headers=headers, claude_instance=self._name, **arguments
+                    payload.START_TOOL, headers=headers, claude_instance=self._name, **arguments
                 )
             except remote.ServerRefusal as refused:
                 if refused.code != "forbidden":
                     raise
-        return self.call_server("memory_start_session", headers=headers, **arguments)
+        return self.call_server(payload.START_TOOL, headers=headers, **arguments)
 
     def confirm_agent(self) -> str:
         """The agent's name now: the model may have chosen another one in this window since the session started."""
@@ -272,26 +238,3 @@ class HookRun:
             if session.agent != self._confirmed_agent:
                 self.state.save_session(session._replace(agent=self._confirmed_agent))
         return self._confirmed_agent
-
-
-def _process_age() -> float:
-    """Seconds since this process started, or its CPU seconds where the start time is not available."""
-    try:
-        started = int(Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19])
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, AttributeError):
-        return time.process_time()
-
-
-def list_ancestors() -> list[int]:
-    """The ids of the parent processes, nearest first, on Linux. The guard finds the agent of a commit by them."""
-    ancestors: list[int] = []
-    pid = os.getppid()
-    while pid > 1 and len(ancestors) < _MAX_ANCESTORS:
-        ancestors.append(pid)
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            break
-        pid = int(stat.rpartition(")")[2].split()[1])
-    return ancestors

@@ -19,11 +19,11 @@ class HookSettings(NamedTuple):
     minutes: int = 30
     """How long a lease lasts after the session's last activity."""
     seconds: float = 0.0
-    """The longest time that an agent waits for the server; 0: by event and distance (`deadlines.py`)."""
+    """The longest time that an agent waits for the server; 0: by event and distance (`server_link.py`)."""
     learnings: int = 0
     """How many learnings are added to a prompt."""
-    keeper: int = 10
-    """How many minutes the connection keeper of a remote server stays without use; 0: hooks connect themselves."""
+    companion: int = 10
+    """How many minutes the companion stays without use; 0: none is started, and each hook acts in a process of its own."""
     git: str = "guard"
     """guard: refuse shell commands that would take or destroy the work of others; warn: only say so; off: neither.
     `git` in .commonplace.toml of the repository takes precedence."""

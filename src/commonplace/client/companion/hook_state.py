@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from commonplace.client.companion.caller import unique_suffix
 from commonplace.client.link import remote
 
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
@@ -54,7 +55,7 @@ class HookState:
 
     def save_session(self, session: HookSession) -> None:
         self._make_folder()
-        temporary = self.folder / f"session.{os.getpid()}.part"
+        temporary = self.folder / f"session.{unique_suffix()}"
         _write_file(temporary, json.dumps(session._asdict()), os.O_TRUNC)
         temporary.replace(self.folder / "session.json")
 
@@ -222,7 +223,7 @@ class HookState:
 
     def _take_lines(self, name: str) -> list[dict[str, Any]]:
         """The lines of a file, which is deleted; of two hooks at once, one gets them."""
-        taken = self.folder / f"{name}.{os.getpid()}.part"
+        taken = self.folder / f"{name}.{unique_suffix()}"
         try:
             (self.folder / f"{name}.jsonl").replace(taken)
         except FileNotFoundError:

@@ -9,13 +9,16 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from commonplace.client.companion import patch
+from commonplace.client.companion.caller import current_folder
 from commonplace.client.companion.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
 
 Fields = dict[str, Any]
 
 _EDIT_KINDS = ("before_edit", "after_edit")
 _SHELL_KINDS: Mapping[EventKind, EventKind] = {"before_edit": "before_shell", "after_edit": "after_shell"}
+_FILE_HEADER = re.compile(
+    r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE
+)
 _EXIT_CODE = re.compile(r"exited with (?:exit )?code:? (\d{1,5})", re.IGNORECASE)
 _MEMORY_TOOLS = "memory_"
 START_TOOL = "memory_start_session"
@@ -53,7 +56,7 @@ def parse_event(
         kind,
         name,
         first_text(payload, "session_id", "sessionId", "conversation_id"),
-        first_text(payload, "cwd") or str(Path.cwd()),
+        first_text(payload, "cwd") or current_folder(),
         files,
         first_text(payload, "prompt"),
         first_text(payload, "agent_transcript_path", "transcript_path", "transcriptPath"),
@@ -69,7 +72,7 @@ def _parse_shell_call(payload: Fields, name: str, kind: EventKind) -> HookEvent 
     command = first_text(arguments, "command", "cmd", "command_line")
     if not command:
         return None
-    cwd = first_text(payload, "cwd") or str(Path.cwd())
+    cwd = first_text(payload, "cwd") or current_folder()
     folder = first_text(arguments, "workdir", "directory", "dir_path", "cwd")
     return HookEvent(
         kind,
@@ -101,7 +104,7 @@ def parse_own_call(payload: Fields, tool: str, call_id: str = "") -> HookEvent |
         "before_call",
         first_text(payload, "hook_event_name"),
         first_text(payload, "session_id"),
-        first_text(payload, "cwd") or str(Path.cwd()),
+        first_text(payload, "cwd") or current_folder(),
         call_id=call_id,
         own_tool=tool,
         arguments=arguments,
@@ -128,7 +131,7 @@ def find_edited_files(payload: Fields, editors: Collection[str]) -> tuple[str, .
     if first_text(payload, "tool_name", "toolName") not in editors:
         return ()
     arguments = tool_arguments(payload)
-    return patch.list_patched_files(arguments) or find_path_arguments(arguments)
+    return list_patched_files(arguments) or find_path_arguments(arguments)
 
 
 def tool_arguments(payload: Fields) -> Fields:
@@ -165,3 +168,15 @@ def render_blocked_stop(answer: HookAnswer) -> Fields:
 
 def render_json(body: Fields) -> HookOutput:
     return HookOutput(json.dumps(body, ensure_ascii=False, separators=(",", ":")) if body else "")
+
+
+def list_patched_files(arguments: Fields) -> tuple[str, ...]:
+    """The files that a patch in the format of `apply_patch` changes; both names of a file that is moved."""
+    values = [arguments.get(name) for name in ("command", "input", "patch", "patchText")]
+    texts = ["\n".join(filter(_is_text, value)) if isinstance(value, list) else value for value in values]
+    found = [path for text in texts if isinstance(text, str) for path in _FILE_HEADER.findall(text)]
+    return tuple(dict.fromkeys(path for path in found if path))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from commonplace.client import detached_process
 from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.companion.hook_state import list_hook_sessions
 from commonplace.client.link import remote
+from commonplace.client.processes import start_detached
 
 _INTERVAL_SECONDS = 30
 
@@ -18,7 +18,7 @@ def start_radar_if_due(hook_run: HookRun) -> None:
         return
     if hook_run.state.restart_interval("radar", _INTERVAL_SECONDS):
         words = ["hook", "radar", hook_run.tool, hook_run.event.session, hook_run.tree.root]
-        detached_process.start_detached(words, remote.client_home() / "radar.log")
+        start_detached(words, remote.client_home() / "radar.log")
 
 
 def _has_linked_trees(main: str) -> bool:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from commonplace.client.companion import deadlines, fault_log
+from commonplace.client.companion import fault_log
 from commonplace.client.companion.agent_process import find_agent_pid, is_process_gone
 from commonplace.client.companion.hook_event import EventKind, HookAnswer, WaitingRequest
 from commonplace.client.companion.hook_run import HookRun
@@ -128,7 +128,7 @@ def _report_request(hook_run: HookRun, request: WaitingRequest, *, is_awaited: b
 def _wait_for_verdict(hook_run: HookRun, request_id: str, seconds: float) -> dict[str, Any] | None:
     """The answer; None if the program went on, or nobody answered in time."""
     ends, watch = time.monotonic() + seconds, ProgramWatch(hook_run)
-    is_far = deadlines.is_remote(hook_run.server_url)
+    is_far = hook_run.link.is_remote
     while (left := ends - time.monotonic()) > 0:
         slice_seconds = max(1, int(min(left, _REMOTE_SLICE_SECONDS if is_far else _LOCAL_SLICE_SECONDS)))
         try:

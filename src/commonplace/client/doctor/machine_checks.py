@@ -9,7 +9,7 @@ from pathlib import Path
 from commonplace import errors
 from commonplace.client.agents import AGENTS, AgentProgram, load_settings
 from commonplace.client.commands.guard import find_unguarded_folder
-from commonplace.client.companion.last_event import read_last_event
+from commonplace.client.companion.fault_log import read_last_event
 from commonplace.client.doctor.finding import Finding, format_duration
 from commonplace.client.install.install_record import FileRecord, InstallRecord, load_record
 from commonplace.client.install.machine import this_machine

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from commonplace import __version__
 from commonplace.client.doctor.finding import Finding, format_duration
 from commonplace.client.install import client_config, connection_test
-from commonplace.client.link import light_http, remote
+from commonplace.client.link import http_connection, remote
 from commonplace.client.link.remote import RemoteServer
 
 _TIMEOUT_SECONDS = 5
@@ -23,7 +23,7 @@ _DEFAULT_PORT = 8080
 def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
     """Stops after the first finding that makes the others impossible."""
     try:
-        answer = light_http.send_request(server.url, "GET", "/health", (), b"", _TIMEOUT_SECONDS)
+        answer = http_connection.send_request(server.url, "GET", "/health", (), b"", _TIMEOUT_SECONDS)
     except (OSError, ValueError) as error:
         message = f"{remote.unreachable(server, error)} It is named by {named_by}."
         yield Finding("server", "problem", message, _name_start_command(server.url))
@@ -42,7 +42,7 @@ def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
             f"the server has version {version}, this program {__version__}",
             "Upgrade the older one: uv tool upgrade commonplace-mcp, or git pull && make setup",
         )
-    yield _check_clock(answer.header("date"))
+    yield _check_clock(answer.headers.get("date", ""))
 
 
 def _name_start_command(url: str) -> str:

@@ -4,8 +4,9 @@ import os
 import re
 from pathlib import Path
 
+from commonplace.client.companion.agent_process import list_ancestors
 from commonplace.client.companion.hook_event import HookEvent
-from commonplace.client.companion.hook_run import HookRun, list_ancestors
+from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.companion.hook_settings import read_hook_settings
 from commonplace.client.companion.hook_state import HookState, list_hook_sessions
 from commonplace.client.git import git_program as git

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from commonplace.client.companion.patch import list_patched_files
+from commonplace.client.companion.payload import list_patched_files
 from commonplace.client.git.git_command import GitCommand, Options, parse_options, read_git_commands
 from commonplace.client.git.git_program import GitFailed, run_git
 from commonplace.client.git.script_files import read_inline_program

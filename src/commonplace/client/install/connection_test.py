@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from commonplace import errors
-from commonplace.client.link import light_http, remote
+from commonplace.client.link import http_connection, remote
 from commonplace.client.link.remote import RemoteServer
 
 _OK = 200
@@ -31,7 +31,7 @@ def _count_tools(server: RemoteServer) -> int:
         *server.authorization(),
     ]
     try:
-        answer = light_http.send_request(
+        answer = http_connection.send_request(
             server.url, "POST", server.mcp_path, headers, _build_list_request(), _TIMEOUT_SECONDS
         )
     except (OSError, ValueError) as error:

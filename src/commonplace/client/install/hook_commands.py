@@ -3,7 +3,9 @@
 import re
 from typing import Any
 
-_OUR_COMMAND = re.compile(r"""\bcommonplace(?:\.exe)?['"]?,?\s+['"]?hook['"]?,?\s+['"]?([\w-]+)""")
+_OUR_COMMAND = re.compile(
+    r"""\bcommonplace(?:(?:\.exe)?['"]?,?\s+['"]?hook|[\\/]client[\\/]hook\.py)['"]?,?\s+['"]?([\w-]+)"""
+)
 
 
 def list_hook_commands(value: Any) -> list[str]:

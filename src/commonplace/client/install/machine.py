@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from commonplace.client import hook
 from commonplace.client.program import find_program
 
 
@@ -19,6 +20,8 @@ class Machine:
     program: tuple[str, ...]
     platform: str = sys.platform
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    launcher: tuple[str, ...] = ()
+    """What starts `client/hook.py` and imports nothing else; empty for `commonplace hook`, which is the same, slower."""
 
     @property
     def is_windows(self) -> bool:
@@ -46,9 +49,15 @@ class Machine:
     def has_program(self, *programs: str) -> bool:
         return any(shutil.which(name, path=self.environment.get("PATH")) for name in programs)
 
-    def hook_command(self, agent: str) -> str:
-        """The shell command that an agent's hooks run."""
-        return self.shell_command((*self.program, "hook", agent))
+    def hook_command(self, agent: str, event: str = "") -> str:
+        """The shell command that an agent's hooks run: the launcher, or nothing once it was uninstalled.
+
+        An interpreter that does not find its file exits with 2, which agents take for a denial.
+        """
+        words = (agent, event) if event else (agent,)
+        if self.is_windows or not self.launcher:
+            return self.shell_command((*self.program, "hook", *words))
+        return f"if [ -f {shlex.quote(self.launcher[-1])} ]; then exec {shlex.join((*self.launcher, *words))}; fi"
 
     def shell_command(self, words: tuple[str, ...]) -> str:
         """On Windows with forward slashes and double quotes, which cmd, PowerShell and git's bash all accept."""
@@ -60,7 +69,8 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    return Machine(Path.home(), _project_folder(Path.cwd()), find_program())
+    launcher = (sys.executable, "-ISE", hook.__file__)
+    return Machine(Path.home(), _project_folder(Path.cwd()), find_program(), launcher=launcher)
 
 
 def _project_folder(folder: Path) -> Path:

@@ -1,9 +1,8 @@
 """The clients' way to the server: find its address and key, and call an operation.
 
 The address is COMMONPLACE_URL, else `url` in the repository's .commonplace.toml, else `url` in config.toml, else the
-server that runs on this machine's data folder (`beacon.py`). Everything in `client/` reaches the server through here,
-over one of two HTTP clients: `light_http.py` for single requests, `kept_http.py` for connections that are kept. The
-commands of a person add --url and --data: `server_choice.py`.
+server that runs on this machine's data folder (`beacon.py`). Calls go over `server_link.py`. The commands of a person add
+--url and --data: `server_choice.py`.
 """
 
 import json
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace.beacon import read_beacon
-from commonplace.client.link import light_http
+from commonplace.client.link import http_connection
+from commonplace.client.link.http_connection import HttpAnswer
 from commonplace.client.project import find_project_setting
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -175,7 +175,7 @@ def repository_configuration(url: str, configured: dict[str, Any]) -> dict[str, 
 def is_local_url(url: str) -> bool:
     """Whether the address is that of a server on this machine."""
     authority = url.partition("://")[2].partition("/")[0]
-    return light_http.split_authority(authority, 80)[0] in LOCAL_HOSTS
+    return http_connection.split_authority(authority, 80)[0] in LOCAL_HOSTS
 
 
 def _local_server_url() -> str:
@@ -231,7 +231,7 @@ def validate_url(url: str) -> str:
     is_printable = plain.isascii() and plain.isprintable() and " " not in plain
     if scheme not in {"http", "https"} or not rest.partition("/")[0] or not is_printable:
         raise ValueError(f"'{url}' is not the address of a server: it must start with http:// or https://")
-    light_http.split_authority(rest.partition("/")[0], 0)
+    http_connection.split_authority(rest.partition("/")[0], 0)
     return plain
 
 
@@ -289,21 +289,25 @@ def call_operation(
     headers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Call one operation within `seconds`; raises ServerUnreachable or ServerRefusal."""
-    lines = ["Content-Type: application/json", *server.authorization(), *headers]
-    body = json.dumps(arguments).encode()
+    from commonplace.client.link.server_link import find_link
+
     try:
-        answer = light_http.send_request(server.url, "POST", f"/api/{operation}", lines, body, seconds)
-        return decode_reply(answer.status, answer.body)
+        path, body = f"/api/{operation}", json.dumps(arguments).encode()
+        answer = find_link(server.url).send(server, path, headers, body, seconds)
     except (OSError, ValueError) as error:
         raise unreachable(server, error) from None
+    return decode_reply(server, answer)
 
 
-def decode_reply(status: int, body: bytes) -> dict[str, Any]:
+def decode_reply(server: RemoteServer, answer: HttpAnswer) -> dict[str, Any]:
     """The JSON object that the server answered; raises ServerRefusal for any status but 200."""
-    decoded = json.loads(body)
+    try:
+        decoded = json.loads(answer.body)
+    except ValueError as error:
+        raise unreachable(server, error) from None
     reply = decoded if isinstance(decoded, dict) else {}
-    if status != _OK:
-        raise ServerRefusal(status, reply)
+    if answer.status != _OK:
+        raise ServerRefusal(answer.status, reply)
     return reply
 
 
@@ -316,7 +320,7 @@ def unreachable(server: RemoteServer, error: Exception) -> ServerUnreachable:
 def is_answering(url: str, seconds: float) -> bool:
     """Whether a server answers, with any status."""
     try:
-        light_http.send_request(url, "GET", "/health", (), b"", seconds)
+        http_connection.send_request(url, "GET", "/health", (), b"", seconds)
     except (OSError, ValueError):
         return False
     return True

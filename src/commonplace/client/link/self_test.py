@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from commonplace import errors
-from commonplace.client.link import agent_transcripts, light_http, remote, sync_settings, sync_state, unsent
+from commonplace.client.link import (
+    agent_transcripts,
+    http_connection,
+    remote,
+    sync_settings,
+    sync_state,
+    unsent,
+)
 from commonplace.client.link.project_of_transcript import TranscriptProjects
 from commonplace.client.link.upload_client import UploadClient
 from commonplace.client.link.workspaces import MachineWorkspaces, machine_name
@@ -49,7 +56,9 @@ def run_self_test() -> Iterator[TestFinding]:
 
 def _check_clock(server: remote.RemoteServer) -> TestFinding:
     try:
-        date = light_http.send_request(server.url, "GET", "/health", (), b"", _TIMEOUT_SECONDS).header("date")
+        date = http_connection.send_request(
+            server.url, "GET", "/health", (), b"", _TIMEOUT_SECONDS
+        ).headers.get("date", "")
     except (OSError, ValueError) as error:
         raise remote.unreachable(server, error) from None
     if not date:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from commonplace import errors
 from commonplace.beacon import read_beacon
-from commonplace.client.link import light_http, remote
+from commonplace.client.link import http_connection, remote
 from commonplace.client.link.remote import NamedUrl, RemoteServer
 
 _HEALTH_SECONDS = 2
@@ -82,7 +82,7 @@ def _is_same_local_server(address: str, own: str) -> bool:
 
 def _split_host(url: str) -> tuple[str, int]:
     scheme, _, rest = url.partition("://")
-    return light_http.split_authority(rest.partition("/")[0], 443 if scheme == "https" else 80)
+    return http_connection.split_authority(rest.partition("/")[0], 443 if scheme == "https" else 80)
 
 
 def _data_folder_choice(data: Path) -> ServerChoice:

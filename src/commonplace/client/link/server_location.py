@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from commonplace.beacon import is_process_alive, read_beacon
-from commonplace.client.link.kept_http import ConnectionFailed, KeptConnection
+from commonplace.client.link.http_connection import ConnectionFailed, KeptConnection
 from commonplace.client.link.message import UNAVAILABLE, RpcRefusal
 
 # Time for another server to start, or for one that is stopping to leave the folder.

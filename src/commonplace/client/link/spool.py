@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commonplace.client import detached_process
-from commonplace.client.file_lock import hold_lock
 from commonplace.client.link import remote
+from commonplace.client.processes import hold_lock, start_detached
 
 TRANSCRIPT = "transcript"
 """The only kind of job: {tool, transcript_path, session_id, cwd?, project?, kept?}, with a path or an id;
@@ -47,7 +46,7 @@ def add_job(kind: str, payload: dict[str, Any]) -> None:
 
 def start_uploader() -> None:
     """Send the spool in a separate process that outlives the agent and its terminal."""
-    detached_process.start_detached(["sync", "run", "--spool"], remote.client_home() / "sync.log")
+    start_detached(["sync", "run", "--spool"], remote.client_home() / "sync.log")
 
 
 def list_jobs() -> list[SpoolJob]:

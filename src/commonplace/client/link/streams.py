@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from commonplace.client.link.kept_http import ConnectionCut, ConnectionFailed
+from commonplace.client.link.http_connection import ConnectionCut, ConnectionFailed
 from commonplace.client.link.mcp_session import ProxySession
 from commonplace.client.link.message import RpcMessage, RpcRefusal, encode_message
 from commonplace.client.link.upstream import Exchange, McpUpstream, SessionLost

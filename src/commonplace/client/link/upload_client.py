@@ -1,4 +1,4 @@
-"""The uploader's calls to its server, over one connection that is reopened when the server has closed it."""
+"""The uploader's calls to its server, over one kept connection."""
 
 import hashlib
 import json
@@ -9,11 +9,10 @@ from urllib.parse import quote
 
 from commonplace import zstd
 from commonplace.client.link import remote
-from commonplace.client.link.kept_http import ConnectionCut, ConnectionFailed, KeptConnection, cut_on_error
-from commonplace.client.link.light_http import build_request
+from commonplace.client.link.http_connection import ConnectionPool, build_request, send_repeatable
 from commonplace.window import IDEMPOTENCY_HEADER
 
-_READ_SECONDS = 60
+_REQUEST_SECONDS = 120
 _COMPRESSION_LEVEL = 3
 _TRY_LATER = frozenset({408, 429, 502, 503, 504})
 
@@ -36,13 +35,10 @@ class ArchiveDiffers(Exception):
 
 class UploadClient:
     def __init__(self, server: remote.RemoteServer) -> None:
-        self._server = server
-        self._connection: KeptConnection | None = None
+        self._server, self._pool = server, ConnectionPool()
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._pool.close()
 
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         body = json.dumps(arguments).encode()
@@ -81,36 +77,15 @@ class UploadClient:
             return StoredArchive(0, "")
 
     def _request(self, method: str, path: str, headers: list[str], body: bytes) -> dict[str, Any]:
-        lines = [*headers, *self._server.authorization()]
-        request = build_request(self._server.url, method, path, lines, body)
+        url = self._server.url
+        request = build_request(url, method, path, [*headers, *self._server.authorization()], body)
         try:
-            status, answer = self._send(request)
-            if status in _TRY_LATER:
-                raise remote.ServerUnreachable(
-                    f"The server at {self._server.url} asks to try later ({status})."
-                )
-            return remote.decode_reply(status, answer)
-        except (ConnectionFailed, ConnectionCut, ValueError) as error:
-            self.close()
+            answer = send_repeatable(self._pool, url, request, _REQUEST_SECONDS)
+        except (OSError, ValueError) as error:
             raise remote.unreachable(self._server, error) from None
-
-    def _send(self, request: bytes) -> tuple[int, bytes]:
-        """Send, and once more if the kept connection was closed: a repeated request is carried out once."""
-        if self._connection is not None:
-            try:
-                return self._send_once(self._connection, request)
-            except ConnectionCut:
-                self.close()
-        self._connection = KeptConnection(self._server.url, _READ_SECONDS)
-        return self._send_once(self._connection, request)
-
-    def _send_once(self, connection: KeptConnection, request: bytes) -> tuple[int, bytes]:
-        with cut_on_error():
-            answer = connection.send(request)
-            body = answer.read_body()
-        if not answer.keeps_connection:
-            self.close()
-        return answer.status, body
+        if answer.status in _TRY_LATER:
+            raise remote.ServerUnreachable(f"The server at {url} asks to try later ({answer.status}).")
+        return remote.decode_reply(self._server, answer)
 
 
 def _parse_stored(reply: dict[str, Any]) -> StoredArchive:

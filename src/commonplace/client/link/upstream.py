@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from commonplace import window
-from commonplace.client.link.kept_http import (
+from commonplace.client.link.http_connection import (
     ConnectionCut,
     ConnectionFailed,
     ConnectionPool,
     KeptConnection,
     StreamedAnswer,
+    build_request,
     cut_on_error,
 )
-from commonplace.client.link.light_http import build_request
 from commonplace.client.link.message import (
     REFUSED,
     UNAVAILABLE,

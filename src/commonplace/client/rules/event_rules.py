@@ -6,8 +6,7 @@ This runs beside every edit and command, so what decides (`rule_answer.py`) is i
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from commonplace.client.companion.agent_hooks import AgentHooks
-from commonplace.client.companion.hook_event import EventKind, HookAnswer
+from commonplace.client.companion.hook_event import AgentHooks, EventKind, HookAnswer
 from commonplace.client.link import remote
 from commonplace.client.rules import rule_reports
 

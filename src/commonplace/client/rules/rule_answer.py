@@ -6,8 +6,7 @@ Before it prevents anything, the hook asks the server whether the rule still exi
 
 from typing import TYPE_CHECKING
 
-from commonplace.client.companion.agent_hooks import AgentHooks
-from commonplace.client.companion.hook_event import HookAnswer
+from commonplace.client.companion.hook_event import AgentHooks, HookAnswer
 from commonplace.client.rules import command_runs, rule_reports
 from commonplace.client.rules.event_rules import ask_server
 from commonplace.client.rules.hook_facts import HookFacts, PatchFacts

@@ -10,6 +10,7 @@ import time
 import zlib
 from typing import Any
 
+from commonplace.client.companion.caller import unique_suffix
 from commonplace.client.link import remote
 from commonplace.rules.rule import Rule, read_rule
 from commonplace.window import RULES_HEADER
@@ -92,7 +93,7 @@ def _touch(path: str) -> None:
 def _write_text(path: str, text: str) -> None:
     """Replace the file as a whole: other hooks read it."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - strings are quicker here
-    temporary = f"{path}.{os.getpid()}.part"
+    temporary = f"{path}.{unique_suffix()}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
         file.write(text)

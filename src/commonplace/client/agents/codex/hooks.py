@@ -2,8 +2,7 @@
 
 from commonplace.client.agents.claude import hooks as claude
 from commonplace.client.companion import payload
-from commonplace.client.companion.agent_hooks import AgentHooks
-from commonplace.client.companion.hook_event import HookAnswer, HookEvent, HookOutput
+from commonplace.client.companion.hook_event import AgentHooks, HookAnswer, HookEvent, HookOutput
 from commonplace.client.companion.permission_requests import (
     parse_permission_request,
     render_permission_decision,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from commonplace import window
 from commonplace.client.companion import payload
-from commonplace.client.companion.agent_hooks import AgentHooks
 from commonplace.client.companion.hook_event import (
+    AgentHooks,
     EventKind,
     HookAnswer,
     HookEvent,

@@ -66,7 +66,7 @@ def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
 
 
 def _build_hook(machine: Machine, event: HookTrigger) -> dict[str, Any]:
-    command = f"{machine.hook_command('copilot')} {event.name}"
+    command = machine.hook_command("copilot", event.name)
     matcher = {"matcher": event.matcher} if event.matcher else {}
     # PowerShell takes a quoted path for a text unless it is called.
     shell = {"powershell": f"& {command}"} if machine.is_windows else {"bash": command}

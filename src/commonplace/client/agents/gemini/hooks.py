@@ -4,8 +4,8 @@ import zlib
 from pathlib import Path
 
 from commonplace.client.companion import payload
-from commonplace.client.companion.agent_hooks import AgentHooks
 from commonplace.client.companion.hook_event import (
+    AgentHooks,
     EventKind,
     HookAnswer,
     HookEvent,

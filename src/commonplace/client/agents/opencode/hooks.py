@@ -1,8 +1,8 @@
 """opencode's hooks, as the plugin that `commonplace install` writes sends them (`plugin.js`)."""
 
 from commonplace.client.companion import payload
-from commonplace.client.companion.agent_hooks import AgentHooks
 from commonplace.client.companion.hook_event import (
+    AgentHooks,
     EventKind,
     HookAnswer,
     HookEvent,

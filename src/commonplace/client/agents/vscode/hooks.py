@@ -5,8 +5,7 @@ from pathlib import Path
 
 from commonplace.client.agents.claude import hooks as claude
 from commonplace.client.companion import payload
-from commonplace.client.companion.agent_hooks import AgentHooks
-from commonplace.client.companion.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.companion.hook_event import AgentHooks, EventKind, HookAnswer, HookEvent, HookOutput
 
 # Earlier versions spelled the same events with a small letter.
 _EVENTS: dict[str, EventKind] = {**claude.HOOKS.events} | {

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from commonplace.client.companion import payload
-from commonplace.client.companion.agent_hooks import AgentHooks
-from commonplace.client.companion.hook_event import EventKind, HookAnswer, HookEvent, HookOutput
+from commonplace.client.companion.hook_event import AgentHooks, EventKind, HookAnswer, HookEvent, HookOutput
 
 _EVENTS: dict[str, EventKind] = {
     "pre_write_code": "before_edit",
