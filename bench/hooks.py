@@ -27,7 +27,7 @@ from commonplace.client.link import remote
 
 BARE = [sys.executable, "-ISE", "-c", "0"]
 LAUNCHER = [sys.executable, "-ISE", hook.__file__, "claude"]
-ALONE = [sys.executable, "-P", "-m", "commonplace", "hook", "--alone", "claude"]
+ALONE = [sys.executable, "-P", "-m", "commonplace", "hook", "--alone", "missing", "claude"]
 FILE = "src/cart.py"
 MIX = {"ls -la": 40, "pytest -q": 25, "git status": 15, "edit": 30, "read": 15}
 """125 tool calls of a session; an edit has a hook before and one after it, a read has none."""

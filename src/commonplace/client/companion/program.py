@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ _UNAUTHENTICATED = 401
 _KEY_MISSING = "The server asks for a key: set COMMONPLACE_KEY, or `key` in config.toml."
 _KEY_UNKNOWN = "The server rejects the key in COMMONPLACE_KEY or config.toml: it was revoked, or belongs to another server."
 _HUNG_TEXT = "Commonplace: its background process did not answer in time and is being replaced; until now an edit may have gone unchecked."
+_HUNG_SECONDS = 5.0
 _SECONDS, _START_SECONDS = 5.0, 12.0
 """How long a launcher waits for an event that was accepted; the waits for the server are shorter (`server_link.py`)."""
 
@@ -67,8 +69,15 @@ def answer_safely(agent: str, stdin: bytes, event_name: str, accept: Callable[[f
         return HookOutput()
 
 
-def act_alone(agent: str, event_name: str, stdin: bytes) -> int:
-    """Without a companion: act here, write the answer, and start a companion for the next event."""
+def act_alone(reason: str, agent: str, event_name: str, stdin: bytes) -> int:
+    """Where no companion answered, act here, write the answer, and start a companion for the next event.
+
+    An event that a companion had accepted for longer than it may take is given up: it may have been acted on.
+    """
+    with contextlib.suppress(OSError):
+        _dismiss_companion(reason)
+    if reason == "hung":
+        return 0
     output = answer_safely(agent, stdin, event_name, lambda _: None)
     for stream, text in ((sys.stdout, output.stdout), (sys.stderr, output.stderr)):
         if text:  # agents read UTF-8 whatever the locale is
@@ -85,9 +94,24 @@ def act_alone(agent: str, event_name: str, stdin: bytes) -> int:
 
 
 def main(words: list[str]) -> int:
-    """`hook --alone AGENT [EVENT]`: what the launcher becomes where no companion answers."""
-    agent, event_name = [*words[2:4], "", ""][:2]
-    return act_alone(agent, event_name, sys.stdin.buffer.read())
+    """`hook --alone REASON AGENT [EVENT]`: what the launcher becomes where no companion answers."""
+    reason, agent, event_name = [*words[2:5], "", "", ""][:3]
+    return act_alone(reason, agent, event_name, sys.stdin.buffer.read())
+
+
+def _dismiss_companion(reason: str) -> None:
+    """Remove the socket of a companion that hangs: it ends when that is gone, and the next event tells the agent.
+
+    A busy machine is silent once; one that was silent before and has accepted nothing since hangs.
+    """
+    home = remote.client_home()
+    mark = home / "companion.silent"
+    if reason == "silent" and not mark.exists():
+        mark.touch(mode=0o600)
+    elif reason == "hung" or (reason == "silent" and time.time() - mark.stat().st_mtime > _HUNG_SECONDS):
+        mark.unlink(missing_ok=True)
+        (home / "companion.hung").touch(mode=0o600)
+        (home / "companion.sock").unlink(missing_ok=True)
 
 
 def read_call(agent: str, stdin: bytes, event_name: str = "") -> HookCall | HookOutput:

@@ -24,7 +24,7 @@ from commonplace.client import hook
 from commonplace.client.companion import caller, ends, event_spool, fault_log, program
 from commonplace.client.companion.caller import Caller
 from commonplace.client.companion.hook_event import HookOutput
-from commonplace.client.link import server_link
+from commonplace.client.link import remote, server_link
 from commonplace.client.processes import start_detached
 
 _TICK_SECONDS = 1.0
@@ -62,6 +62,7 @@ class Companion:
         self._callers: dict[tuple[str, ...], Caller] = {}
         """The last program of each server and key."""
         self._listening = _listen(address, self._token)
+        self._silent_mark = f"{os.path.dirname(address)}/companion.silent"  # noqa: PTH120 - as above
         self._inode = os.stat(address).st_ino  # noqa: PTH116 - the launcher gives a string
 
     def serve(self) -> None:
@@ -118,6 +119,8 @@ class Companion:
                 launcher, agent, event_name, asked_by, event = _read_event(stream)
             if launcher != hook.__file__ or self._is_upgraded():
                 return
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._silent_mark)  # noqa: PTH108 - as above
             self._callers[tuple(asked_by.environ.get(name, "") for name in _SERVER_VARIABLES)] = asked_by
             with self._busy_with_event(), caller.act_for(asked_by):
                 output = program.answer_safely(agent, event, event_name, partial(_accept_event, connection))
@@ -137,7 +140,7 @@ class Companion:
 
 def main(words: list[str]) -> int:
     """`words` is the command line: companion [IDLE_SECONDS]."""
-    address = hook.socket_path()
+    address = str(remote.client_home() / "companion.sock")
     if len(os.fsencode(address)) > hook.MAX_ADDRESS_BYTES or _is_answering(address):
         return 0
     os.environ = caller.CallerEnviron(os.environ)  # type: ignore[assignment]  # noqa: B003 - as its docstring says
@@ -148,7 +151,7 @@ def main(words: list[str]) -> int:
 
 def start_companion(idle_seconds: float) -> None:
     """Start one in the background, unless one was started just now. Of several that start at once, one stays."""
-    home = Path(hook.client_home())
+    home = remote.client_home()
     mark = home / "companion.started"
     if mark.exists() and time.time() - mark.stat().st_mtime < _START_INTERVAL_SECONDS:
         return
@@ -163,7 +166,7 @@ def start_companion(idle_seconds: float) -> None:
 
 
 def _read_event(stream: BinaryIO) -> tuple[str, str, str, Caller, bytes]:
-    """What `hook.encode_event` wrote."""
+    """What the launcher wrote."""
     head_size, event_size = map(int, stream.readline(64).split())
     if head_size > _MAX_HEAD_BYTES or event_size > _MAX_EVENT_BYTES:
         raise ValueError("the event is too long")
@@ -173,7 +176,7 @@ def _read_event(stream: BinaryIO) -> tuple[str, str, str, Caller, bytes]:
     launcher, agent, event_name, parent, folder, *variables = head.decode("utf-8", "surrogateescape").split(
         "\0"
     )
-    environ = dict(variable.split("=", 1) for variable in variables)
+    environ = dict(zip(variables[::2], variables[1::2], strict=True))
     return launcher, agent, event_name, Caller(environ, folder, int(parent)), event
 
 
