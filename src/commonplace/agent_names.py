@@ -1,7 +1,7 @@
 """What the rooms store under the name of an agent, and how it follows when the agent gets another name.
 
 A room lists every column that holds an agent's name in its `Room`; tests/rooms/test_agent_names.py fails for one that is
-not listed. `rooms/sessions/renaming.py` decides when an agent is renamed, and to what.
+not listed. `rooms/sessions/identity.py` decides when an agent is renamed, and to what.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

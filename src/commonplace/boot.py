@@ -1,6 +1,6 @@
 """Boot sections: what a room contributes to the boot pack that memory_start_session returns.
 
-Each room defines its sections in `rooms/<room>/boot.py`; `rooms/sessions/boot_pack.py` fits them into the caller's budget.
+Each room defines its sections in `rooms/<room>/contributes.py`; `rooms/sessions/boot_pack.py` fits them into the caller's budget.
 """
 
 import re

@@ -18,6 +18,9 @@ from commonplace.store.database import Row, Tx
 SESSION_LIVE_MICROSECONDS = 24 * HOUR
 """A session that was idle for longer counts as away; its next call brings it back."""
 
+NAME_BUSY_MICROSECONDS = HOUR
+"""A window that was idle for longer may have been closed without an end: its name is given again."""
+
 TAKEOVER_SILENCE = 10 * SECOND
 """How long a session must be silent before its holdings are taken over: `activity.py` records a call up to 6 s late."""
 

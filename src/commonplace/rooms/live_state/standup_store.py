@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from commonplace.rooms.sessions.handoff_items import drop_finished_handoffs
+from commonplace.rooms.sessions.handoffs import drop_finished_handoffs
 from commonplace.store.database import Row, Tx
 
 _MAX_ROWS = 300

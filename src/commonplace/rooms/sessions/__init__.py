@@ -2,13 +2,16 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.sessions.boot import HANDOFF_SECTION
-from commonplace.rooms.sessions.events import SESSION_ENDED, SESSION_STARTED
-from commonplace.rooms.sessions.followed_boards import UNREAD_POSTS_SECTION
+from commonplace.rooms.sessions.boot_pack import preview_boot_pack
+from commonplace.rooms.sessions.contributes import (
+    HANDOFF_SECTION,
+    SESSION_ENDED,
+    SESSION_RULES,
+    SESSION_STARTED,
+    UNREAD_POSTS_SECTION,
+    rename_sessions,
+)
 from commonplace.rooms.sessions.operations import bind_windows, end_session, start_session
-from commonplace.rooms.sessions.preview import preview_boot_pack
-from commonplace.rooms.sessions.renames import rename_sessions
-from commonplace.rooms.sessions.retention import SESSION_RULES
 
 ROOM = Room(
     name="sessions",

@@ -1,20 +1,42 @@
-"""Fits the parts of the boot pack into the caller's token budget: lowest rank first, lists item by item.
+"""The boot pack: the sections of all rooms and what depends on the starting agent, fitted into the caller's token budget.
 
-A token is estimated as four bytes of the encoded reply. Space for the `omitted` counts is reserved first, so the
-reply stays within the budget whatever the parts hold. `omitted` counts entries; a text that was cut is marked where it
-stands. The calls that show what was left out (`see_omitted`) get some of the space. The parts come from `boot.py`.
-"""
+A token is estimated as four bytes of the encoded reply. Parts are filled by rank, lists item by item. Space for the
+`omitted` counts is reserved first, so the reply stays within the budget whatever the parts hold. `omitted` counts entries;
+a text that was cut is marked where it stands. The calls that show what was left out (`see_omitted`) get some of the space."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import structs
+from pydantic import Field
 
+from commonplace.arguments import AgentName
+from commonplace.boot import BootSection, PartialSection, StartingSession
+from commonplace.call import Call
+from commonplace.clock import format_age
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.operation import Reply, operation
 from commonplace.quoting.instruction_texts import may_be_instruction_like
 from commonplace.quoting.marks import mark_value
-from commonplace.rooms.sessions.model import QUOTED_TEXTS, BootPack
-from commonplace.shortening import ELLIPSIS
+from commonplace.rooms.agents.model import derive_status
+from commonplace.rooms.knowledge.boot import prepare_topic
+from commonplace.rooms.sessions import handoffs, store
+from commonplace.rooms.sessions.identity import IdentitySuggestion, suggest_identity
+from commonplace.rooms.sessions.model import (
+    QUOTED_TEXTS,
+    BootPack,
+    LongText,
+    PathText,
+    ResolvedAgent,
+    SessionRequest,
+    TokenBudget,
+)
+from commonplace.shortening import ELLIPSIS, shorten_text
+from commonplace.store.database import Row, Tx, Work
+from commonplace.store.shared_reads import run_together
 
 BYTES_PER_TOKEN = 4
 _OMITTED_FIELD_BYTES = len(',"omitted":{}')
@@ -58,6 +80,9 @@ _SECTIONS_WITH_TEXTS = {
     "interface_updates",
 }
 
+_MAX_ACTIVE_AGENTS = 5
+_MAX_SHOWN_TASK_CHARACTERS = 120
+
 
 @dataclass(frozen=True, slots=True)
 class PackPart:
@@ -77,6 +102,148 @@ class PackPart:
     def omission_note_bytes(self) -> int:
         """The most bytes that this part's entry in `omitted` can take."""
         return len(f'"{self.name}":{self.max_omitted_items},')
+
+
+async def gather_boot_parts(
+    call: Call,
+    start: StartingSession,
+    request: SessionRequest,
+    agent: ResolvedAgent,
+    live_sessions: Sequence[Row],
+) -> tuple[list[PackPart], set[str]]:
+    """Gather the boot sections of all rooms, the parts that depend on the agent, and whose texts are to be marked."""
+    sections = call.catalogue.boot_sections
+
+    async def find_suggestion(tx: Tx) -> IdentitySuggestion | None:
+        return None if request.gives_name else await _find_identity_suggestion(tx, start)
+
+    works: list[Work[Any]] = [partial(_gather_section, call, start, section) for section in sections]
+    works += [find_suggestion, lambda tx: store.list_outsiders(tx, start.project)]
+    *gathered, suggestion, outsiders = await run_together(call.tx, works)
+    room_parts = [_make_part(*each) for each in zip(sections, gathered, strict=True)]
+    worker = {"name": agent.name, "spawned_by": request.spawned_by} if _is_worker(request, agent) else {}
+    active = render_active_agents(live_sessions, agent, call.now)
+    parts = [
+        *room_parts,
+        PackPart("registry_warning", 2, format_registry_warning(agent, start.project)),
+        PackPart("identity_suggestion", 3, render_identity_suggestion(suggestion)),
+        PackPart("worker", 4, worker),
+        PackPart(
+            "action_needed",
+            5,
+            " ".join(
+                filter(
+                    None,
+                    (
+                        format_earlier_session(start, call.now),
+                        format_action_needed(
+                            agent, suggestion, {part.name: part.value for part in room_parts}
+                        ),
+                    ),
+                )
+            ),
+        ),
+        PackPart("role", 6, "" if agent.role == request.role else agent.role),
+        PackPart("active_agents", 40, active[:_MAX_ACTIVE_AGENTS], max(0, len(active) - _MAX_ACTIVE_AGENTS)),
+    ]
+    return parts, outsiders
+
+
+async def _gather_section(call: Call, start: StartingSession, section: BootSection, tx: Tx) -> object:
+    return await section.gather(structs.replace(call, tx=tx), start)
+
+
+def _make_part(section: BootSection, value: object) -> PackPart:
+    if isinstance(value, PartialSection):
+        return PackPart(section.name, section.rank, list(value.items), value.omitted)
+    return PackPart(section.name, section.rank, value)
+
+
+async def _find_identity_suggestion(tx: Tx, start: StartingSession) -> IdentitySuggestion | None:
+    if not start.working_directory:
+        return None
+    return suggest_identity(
+        await store.list_agents_with_path_patterns(tx, start.project), start.working_directory
+    )
+
+
+def _is_worker(request: SessionRequest, agent: ResolvedAgent) -> bool:
+    return bool(request.spawned_by) and (agent.tier == "worker" or not agent.is_known)
+
+
+def render_active_agents(
+    live_sessions: Sequence[Row], agent: ResolvedAgent, now: int
+) -> list[dict[str, Any]]:
+    """Render one entry per agent with a live session; `same_name` marks sessions of this agent's name."""
+    entry_by_agent: dict[str, dict[str, Any]] = {}
+    for row in live_sessions:
+        entry = entry_by_agent.setdefault(row["agent"], _render_active_agent(row, agent, now))
+        entry["sessions"] += 1
+    return [
+        entry
+        if entry["sessions"] > 1
+        else {name: value for name, value in entry.items() if name != "sessions"}
+        for entry in entry_by_agent.values()
+    ]
+
+
+def _render_active_agent(row: Row, agent: ResolvedAgent, now: int) -> dict[str, Any]:
+    same_name = {"same_name": True} if row["agent"] == agent.name else {}
+    task = row["current_task"]
+    task_field = {"task": shorten_text(task, _MAX_SHOWN_TASK_CHARACTERS)} if task else {}
+    is_reported = row["status_at"] is not None and row["status"] == derive_status(
+        {**row, "locks": 0, "locked_until": None, "has_worked": True}, now
+    )
+    status_field = {"status": row["status"]} if is_reported and row["status"] != "idle" else {}
+    return (
+        {"agent": row["agent"]}
+        | same_name
+        | status_field
+        | task_field
+        | {"active": format_age(row["active_at"], now), "sessions": 0}
+    )
+
+
+def format_registry_warning(agent: ResolvedAgent, project: str) -> str:
+    if not agent.is_pending:
+        return ""
+    return f"'{agent.name}' is not on the roster of {project}: you are pending until an admin adds you."
+
+
+def render_identity_suggestion(suggestion: IdentitySuggestion | None) -> dict[str, str]:
+    if suggestion is None:
+        return {}
+    role = {"role": suggestion.role} if suggestion.role else {}
+    return {"agent": suggestion.agent} | role | {"matched": suggestion.pattern}
+
+
+def format_earlier_session(start: StartingSession, now: int) -> str:
+    """Tell the agent that it continues a session that did not end, and what to do about its locks."""
+    if not start.earlier_sessions:
+        return ""
+    last_call = format_age(max(each.active_at for each in start.earlier_sessions), now)
+    return (
+        f"You continue your earlier session, which did not end (last call: {last_call}). `your_locks` are still yours"
+        " until they expire, but your calls renew only what you lock again (memory_lock_files)."
+    )
+
+
+def format_action_needed(
+    agent: ResolvedAgent, suggestion: IdentitySuggestion | None, sections: dict[str, Any]
+) -> str:
+    """Format the steps to take before the task itself, in one line."""
+    urgent = (sections.get("messages") or {}).get("urgent", 0)
+    waiting = sections.get("blocking_others") or []
+    steps = (
+        suggestion
+        and f"If you are '{suggestion.agent}', start again with claude_instance='{suggestion.agent}'.",
+        agent.refused_name
+        and f"You are '{agent.name}': the name '{agent.refused_name}' is in use by another agent.",
+        agent.is_pending and "Ask a project admin to add you (memory_project, action='add_agent').",
+        urgent and f"Call memory_get_messages: {urgent} urgent.",
+        waiting and f"{len(waiting)} work items wait for you: see blocking_others.",
+    )
+    return " ".join(step for step in steps if step)
 
 
 @dataclass(slots=True)
@@ -235,3 +402,62 @@ def _truncate_text(text: str, excess_bytes: int) -> str | None:
     """Remove as many characters as there are excess bytes: enough, because a character is at least one byte."""
     length = len(text) - excess_bytes - len(ELLIPSIS.encode())
     return text[:length].rstrip() + ELLIPSIS if length >= _MIN_TEXT_CHARACTERS else None
+
+
+class BootPackPreview(Reply):
+    pack: dict[str, object]
+    tokens: int
+    token_budget: int
+
+
+@operation(
+    "memory_preview_boot_pack",
+    role="admin",
+    session="optional",
+    prepare=prepare_topic,
+    example={"project": "shop", "agent": "ann", "task_description": "VAT in the cart"},
+)
+async def preview_boot_pack(
+    call: Call,
+    project: str,
+    agent: AgentName,
+    task_description: Annotated[
+        LongText, Field(description="What you are about to do; the boot pack is chosen by it.")
+    ] = "",
+    working_directory: Annotated[
+        PathText | None, Field(description="The root of your checkout; absolute paths are cut at it.")
+    ] = None,
+    token_budget: Annotated[
+        TokenBudget, Field(description="Estimated tokens that the boot pack may have.")
+    ] = 2000,
+) -> BootPackPreview:
+    """Show what memory_start_session would tell this agent now, and what was left out."""
+    del project
+    known = (await store.load_agents_by_name(call.tx, call.project, [agent], call.now)).get(agent)
+    resolved = ResolvedAgent(
+        agent,
+        known["tier"] if known else "named",
+        known["role_description"] if known else "",
+        known["previous_start"] if known else None,
+        is_known=known is not None,
+    )
+    request = SessionRequest(agent, task_description, "", working_directory or "", "", "")
+    start = StartingSession(
+        call.project,
+        agent,
+        "",
+        task_description,
+        working_directory or "",
+        resolved.previous_start,
+        token_budget=token_budget,
+    )
+    start = await handoffs.load_last_handoff_and_work(call, start)
+    live = await store.list_live_sessions(call.tx, call.project, agent, call.now - SESSION_LIVE_MICROSECONDS)
+    parts, _ = await gather_boot_parts(call, start, request, resolved, live)
+    pack = fit_boot_pack(BootPack(project=call.project, agent=agent, session_id=""), parts, token_budget)
+    encoded = msgspec.json.encode(pack)
+    return BootPackPreview(
+        pack=msgspec.json.decode(encoded),
+        tokens=-(-len(encoded) // BYTES_PER_TOKEN),
+        token_budget=token_budget,
+    )

@@ -1,25 +1,99 @@
-"""Ends sessions and releases what they hold: their own end, that of their sub-agents, and windows that were abandoned.
-
-`operations.py` ends a session on request and stores its handoff; docs/guides/sessions.md has the table of what ends when.
-"""
+"""What a start and an end do to other sessions: a start takes over what earlier sessions of its agent left, and tells others;
+an end releases what the session, its sub-agents and windows that were abandoned hold. docs/guides/sessions.md has the
+table of what ends when."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from commonplace.boot import StartingSession
 from commonplace.call import Call
-from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS, list_superseded_sessions
 from commonplace.identity.session import AgentSession
+from commonplace.notices import Notice, move_notices, notify_agents, notify_sessions
 from commonplace.rooms.agents.model import AGENT_STALE_AFTER
 from commonplace.rooms.backlog.claims import release_claims_of_session
+from commonplace.rooms.backlog.store import move_claims
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.locks.events import FILES_RELEASED
 from commonplace.rooms.locks.reservations import offer_in_project
-from commonplace.rooms.locks.waiters import delete_waiters_of_session, drop_wanted_notices
+from commonplace.rooms.locks.waiters import delete_waiters_of_session, drop_wanted_notices, move_waiters
+from commonplace.rooms.messages import sending
+from commonplace.rooms.messages import store as messages
+from commonplace.rooms.messages.contributes import MESSAGE_SENT
+from commonplace.rooms.messages.model import PROJECT_ADMINS, MessageDraft
 from commonplace.rooms.sessions import store
-from commonplace.rooms.sessions.events import SESSION_ENDED
+from commonplace.rooms.sessions.contributes import SESSION_ENDED, continue_following
+from commonplace.rooms.sessions.model import ResolvedAgent
 from commonplace.rooms.work import store as work
-from commonplace.rooms.work.waits import announce_departure
+from commonplace.rooms.work.store import move_open_work
+from commonplace.rooms.work.waits import announce_arrival, announce_departure
+from commonplace.store.database import Row
 
 _MAX_GENERATIONS = 5
+
+_MAX_NOTIFIED_SESSIONS = 5
+
+
+async def notify_session_start(call: Call, agent: ResolvedAgent, live_sessions: Sequence[Row]) -> None:
+    """Notify live sessions with the same agent name, else who waits for it; and the admins if it is new and pending."""
+    namesakes = [row["id"] for row in live_sessions if row["agent"] == agent.name]
+    if namesakes:
+        notice = Notice("namesake", {"agent": agent.name, "project": call.project})
+        await notify_sessions(call.tx, call.project, namesakes[:_MAX_NOTIFIED_SESSIONS], notice, call.now)
+    elif any(row["project_has_waits"] for row in live_sessions):
+        await announce_arrival(call, agent.name)
+    if agent.is_pending and not agent.is_known:
+        await _mail_admins(call, agent)
+
+
+async def _mail_admins(call: Call, agent: ResolvedAgent) -> None:
+    """Send the admins a message, and a notice to those with a live session."""
+    admins = await messages.list_admin_names(call.tx, call.project)
+    if not admins:
+        return
+    text = (
+        f"'{agent.name}' is not on the roster of {call.project} and is pending."
+        " Admit it with memory_project, action='add_agent'."
+    )
+    row = await sending.insert_message(call.tx, _draft_registration_mail(call, agent, text), admins, call.now)
+    await notify_agents(call.tx, call.project, admins, text, call.now)
+    for admin in admins:
+        call.emit(MESSAGE_SENT, {"agent": admin}, audience=f"inbox:{admin}", id=row["id"], priority="normal")
+
+
+def _draft_registration_mail(call: Call, agent: ResolvedAgent, text: str) -> MessageDraft:
+    return MessageDraft(
+        project=call.project,
+        sender=agent.name,
+        sender_project=call.project,
+        to=PROJECT_ADMINS,
+        body=text,
+        subject="",
+        priority="normal",
+        category="task",
+        require_human=False,
+    )
+
+
+async def continue_earlier_sessions(call: Call, start: StartingSession) -> StartingSession:
+    """Return the start with the dormant sessions that it continues; a sub-agent continues none."""
+    session = call.own_session
+    if start.previous_start is None or not call.caller.has_role("agent"):
+        return start
+    superseded = await list_superseded_sessions(call.tx, session, call.now)
+    earlier = [each for each in superseded if each.is_dormant(call.now)]
+    ids = [each.session.id for each in earlier]
+    await continue_following(call.tx, session, call.now, ids)
+    if ended := await store.list_ended_sessions(call.tx, session):
+        await move_notices(call.tx, session, ended, only=["answer"])
+    if ids:
+        await move_notices(
+            call.tx, session, ids, but=["mail", "post", "namesake"]
+        )  # the boot pack shows these
+        await move_claims(call.tx, session, ids)
+        await move_open_work(call.tx, session, ids)
+        await move_waiters(call.tx, session, ids)
+    return replace(start, earlier_sessions=earlier)
 
 
 async def release_holdings(

@@ -1,11 +1,13 @@
 """The arguments and replies of memory_start_session and memory_end_session."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from commonplace.clock import DAY
 from commonplace.operation import Reply
+from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.backlog.model import ReleasedClaim
 
 UNKNOWN_AGENT = "unknown"
@@ -29,6 +31,43 @@ WindowIds = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=200)]],
     Field(min_length=1, max_length=8, description="Windows, such as a tool call that is about to arrive."),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """The arguments of memory_start_session that describe the session."""
+
+    agent: str
+    task: str
+    role: str
+    working_directory: str
+    spawned_by: str
+    tmux_target: str
+    seat: str = ""
+    branch: str = ""
+    parent: str = ""
+    """The session whose sub-agent this is."""
+
+    @property
+    def gives_name(self) -> bool:
+        return self.agent != UNKNOWN_AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAgent:
+    """The agent that the session belongs to. `is_known`: it was on the roster before."""
+
+    name: str
+    tier: AgentTier
+    role: str
+    previous_start: int | None = None
+    is_known: bool = False
+    refused_name: str = ""
+    """The name that was asked for and belongs to another agent."""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.tier == "pending"
 
 
 class BoundWindows(Reply):

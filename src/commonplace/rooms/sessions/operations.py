@@ -1,4 +1,4 @@
-"""Start and end a session. Who the agent is: `agent_identity.py`; what the start returns: `boot.py`, `boot_pack.py`."""
+"""Start and end a session. Who the agent is: `identity.py`; what the start returns: `boot_pack.py`."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,11 @@ from commonplace.boot import StartingSession
 from commonplace.call import Call, Calls
 from commonplace.identity import acting
 from commonplace.identity import session as agent_session
-from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS, list_dormant_sessions
+from commonplace.identity.liveness import (
+    NAME_BUSY_MICROSECONDS,
+    SESSION_LIVE_MICROSECONDS,
+    list_dormant_sessions,
+)
 from commonplace.masking.session_ids import hash_session_id
 from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
@@ -23,7 +27,6 @@ from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
 from commonplace.rooms.knowledge.boot import prepare_topic
 from commonplace.rooms.knowledge.drafts import (
-    Draft,
     PreparedDraft,
     prepare_document,
     prepare_record,
@@ -33,15 +36,18 @@ from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
 from commonplace.rooms.messages.store import count_unread_messages
 from commonplace.rooms.requests.store import list_open_questions
-from commonplace.rooms.sessions import boot, handoffs, start_notices, store
-from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
-from commonplace.rooms.sessions.boot_pack import fit_boot_pack
-from commonplace.rooms.sessions.earlier_sessions import continue_earlier_sessions
-from commonplace.rooms.sessions.ending import end_abandoned_sessions, end_subagents, release_holdings
-from commonplace.rooms.sessions.events import SESSION_STARTED
-from commonplace.rooms.sessions.followed_boards import list_reading_calls
+from commonplace.rooms.sessions import handoffs, store
+from commonplace.rooms.sessions.boot_pack import fit_boot_pack, gather_boot_parts
+from commonplace.rooms.sessions.contributes import SESSION_STARTED, list_reading_calls
+from commonplace.rooms.sessions.ending import (
+    continue_earlier_sessions,
+    end_abandoned_sessions,
+    end_subagents,
+    notify_session_start,
+    release_holdings,
+)
+from commonplace.rooms.sessions.identity import plan_windows, rename_agent, resolve_starting_agent, seat_id
 from commonplace.rooms.sessions.model import (
-    DOCUMENT_LIFETIMES,
     UNKNOWN_AGENT,
     BootPack,
     BoundWindows,
@@ -50,15 +56,13 @@ from commonplace.rooms.sessions.model import (
     LongText,
     ModifiedFiles,
     PathText,
+    ResolvedAgent,
+    SessionRequest,
     SessionSummary,
     ShortText,
     TokenBudget,
     WindowIds,
 )
-from commonplace.rooms.sessions.renaming import rename_agent
-from commonplace.rooms.sessions.seat import NAME_BUSY_MICROSECONDS, seat_id
-from commonplace.rooms.sessions.starting_agent import resolve_starting_agent
-from commonplace.rooms.sessions.window_session import plan_windows
 from commonplace.rooms.work import store as work
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Statement
@@ -119,7 +123,7 @@ async def start_session(
     start = replace(start, token_budget=token_budget)
     is_new = plan.continued is None
     start, live_sessions = await _meet_live_sessions(call, start, request, agent, is_new=is_new)
-    parts, outsiders = await boot.gather_boot_parts(call, start, request, agent, live_sessions)
+    parts, outsiders = await gather_boot_parts(call, start, request, agent, live_sessions)
     pack = BootPack(project=project, agent=agent.name, session_id=session_id, already_started=not is_new)
     return fit_boot_pack(pack, parts, token_budget, outsiders)
 
@@ -132,7 +136,7 @@ async def _meet_live_sessions(
     rows = await store.list_live_sessions(call.tx, call.project, agent.name, since, start.session)
     if is_new:
         start = await continue_earlier_sessions(call, start)
-        await start_notices.notify_session_start(call, agent, rows)
+        await notify_session_start(call, agent, rows)
     earlier = {each.session.id for each in start.earlier_sessions}
     return start, [row for row in rows if row["id"] not in earlier]
 
@@ -206,7 +210,7 @@ async def _open_session(
     start = StartingSession(
         call.project, agent.name, session.id, request.task, working_directory, agent.previous_start
     )
-    return await boot.load_last_handoff_and_work(call, start)
+    return await handoffs.load_last_handoff_and_work(call, start)
 
 
 async def _take_over_seat(call: Call, session: agent_session.AgentSession, seat: str) -> None:
@@ -256,7 +260,7 @@ async def _continue_session(
         call.session.working_directory,
         agent.previous_start,
     )
-    return await boot.load_last_handoff_and_work(call, start)
+    return await handoffs.load_last_handoff_and_work(call, start)
 
 
 @operation("bind_windows", writes=True, idempotent=True, example={"windows": ["claude-call:toolu_1"]})
@@ -285,18 +289,12 @@ async def _prepare_end(calls: Calls, arguments: Mapping[str, Any], caller: Calle
     handoff = "\n\n".join(filter(None, (arguments["summary"], notes)))
     prepared = _PreparedEnd(None, None)
     if learning:
-        draft = _draft_document("learning", learning, files, now)
+        draft = handoffs.draft_document("learning", learning, files, now)
         prepared = replace(prepared, learning=await prepare_document(calls, arguments, caller, draft))
     if handoff:
-        draft = _draft_document(boot.HANDOFF_TYPE, handoff, files, now)
+        draft = handoffs.draft_document(handoffs.HANDOFF_TYPE, handoff, files, now)
         prepared = replace(prepared, handoff=await prepare_record(calls, draft))
     return prepared
-
-
-def _draft_document(kind: str, content: str, files: tuple[str, ...], now: int) -> Draft:
-    """Draft a document. Its files were changed in the session, but are not evidence for its text."""
-    expires_at = now + DOCUMENT_LIFETIMES[kind]
-    return Draft(kind, _truncate_title(content), content, (), files, expires_at, cites=False)
 
 
 @operation(
@@ -374,7 +372,3 @@ async def _store_learning(call: Call, prepared: PreparedDraft) -> str:
         return (await write_document(call, prepared, force=False, status="recorded")).id
     except errors.Duplicate as duplicate:
         return str(duplicate.details["id"])
-
-
-def _truncate_title(text: str) -> str:
-    return shorten_text(text.partition("\n")[0].strip(), _MAX_TITLE_CHARACTERS)

@@ -7,7 +7,7 @@ from commonplace.identity.liveness import is_live, is_superseded
 from commonplace.identity.session import AgentSession, session_from_row
 from commonplace.masking.session_ids import digest_from_session_id
 from commonplace.quoting import IMPORTER
-from commonplace.rooms.sessions.agent_identity import ResolvedAgent, SessionRequest
+from commonplace.rooms.sessions.model import ResolvedAgent, SessionRequest
 from commonplace.store.database import Row, Tx
 
 _MAX_LIVE_SESSIONS = 50

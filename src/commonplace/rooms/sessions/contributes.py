@@ -1,23 +1,67 @@
-"""Blackboards that an agent follows from session to session, and the boot section `unread_posts`.
+"""What sessions contribute to other parts of the server: events, what a rename moves, retention, and boot sections.
 
-`rooms/blackboard/readers.py` records what each session has read and leaves notices; this carries it over to the agent's
-next session. It is here because blackboards must not depend on sessions.
-"""
+`rooms/blackboard` records what each session has read and leaves notices; `unread_posts` carries it over to the agent's
+next session, because blackboards must not depend on sessions."""
 
 from collections.abc import Sequence
 
+from commonplace.agent_names import AgentRename
 from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY
+from commonplace.events import EventType
 from commonplace.identity.session import AgentSession
 from commonplace.operation import Reply
+from commonplace.retention import delete_from_table
+from commonplace.rooms.agents.resources import AGENTS
+from commonplace.rooms.sessions.handoffs import render_handoffs
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx
 
+_SETTING = "session_days"
 _MAX_BOARDS = 5
 _MAX_PURPOSE_CHARACTERS = 120
 _FOLLOWED_FOR = 14 * DAY
 """An agent that has not looked at a blackboard for so long is not told of it at its next start."""
+
+SESSION_STARTED = EventType("SessionStarted", AGENTS)
+SESSION_ENDED = EventType("SessionEnded", AGENTS)
+
+
+async def rename_sessions(tx: Tx, rename: AgentRename) -> None:
+    """Rename the sessions; with the agent also those that ended, its sub-agents' parent, and the name of its seats."""
+    names = (rename.project, rename.old, rename.new)
+    if not rename.moves_agent:
+        await tx.queue(
+            "update session set agent = $3 where project = $1 and agent = $2 and id = any($4)",
+            *(*names, rename.sessions),
+        )
+        return
+    await tx.queue(
+        "update session set agent = $3 where project = $1 and agent = $2"
+        " and (ended_at is not null or id = any($4))",
+        *(*names, rename.sessions),
+    )
+    await tx.queue("update session set spawned_by = $3 where project = $1 and spawned_by = $2", *names)
+    await tx.queue(
+        "insert into seat_name (project, seat, name, at) select project, seat, cast($3 as text), at from seat_name"
+        " where project = $1 and name = $2 on conflict (project, seat, name) do update set at = excluded.at",
+        *names,
+    )
+    await tx.queue("delete from seat_name where project = $1 and name = $2", *names[:2])
+
+
+SESSION_RULES = (
+    delete_from_table("session", kind="sessions", at="active_at", setting=_SETTING),
+    delete_from_table("session_key", kind="session_keys", setting=_SETTING),
+    delete_from_table("agent_window", kind="windows", setting=_SETTING),
+    delete_from_table("seat_name", kind="seats", key=("seat", "name"), setting=_SETTING),
+    delete_from_table("handoff", kind="handoffs", at="created_at", setting=_SETTING),
+    delete_from_table("notice", kind="notices", key=("session", "at", "id"), setting="notice_days"),
+    delete_from_table(
+        "agent", kind="workers", key=("name",), old="last_seen_at < $2 and tier = 'worker'", age=30 * DAY
+    ),
+)
 
 
 class UnreadBoard(Reply):
@@ -97,3 +141,5 @@ async def continue_following(tx: Tx, session: AgentSession, now: int, dormant: S
 
 
 UNREAD_POSTS_SECTION = BootSection("unread_posts", 26, gather_unread_boards)
+
+HANDOFF_SECTION = BootSection("handoff", 20, render_handoffs)
