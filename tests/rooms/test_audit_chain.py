@@ -11,7 +11,7 @@ from commonplace.access import LOCAL, SHARED, Caller
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import HOUR, iso_exact
-from commonplace.rooms.admin import audit_chain, audit_sealing, audit_store
+from commonplace.rooms.admin import audit_chain, audit_sealing
 from commonplace.rooms.admin.audit_chain import RowKey
 from commonplace.rooms.admin.audit_sealing import AuditSealer
 from commonplace.rooms.admin.audit_verification import PageVerifier
@@ -43,7 +43,7 @@ async def verify(team: Team, project: str = "shop", **known: Any) -> dict[str, A
 
 
 async def list_keys(team: Team, project: str = "shop") -> list[RowKey]:
-    return await team.database.read(lambda tx: audit_store.list_row_keys(tx, project, (0, ""), 1000))
+    return await team.database.read(lambda tx: audit_chain.list_row_keys(tx, project, (0, ""), 1000))
 
 
 async def change(team: Team, sql: str, *values: Any) -> None:
@@ -141,7 +141,7 @@ async def test_rows_of_a_replica_that_was_killed_while_its_clock_was_behind_are_
         await sealer.seal_new_rows()
     verified = await verify(team)
     assert (verified["problems"], "unsealed" in verified) == ([], False)
-    assert await team.database.read(audit_store.list_late_notes) == {}
+    assert await team.database.read(audit_chain.list_late_notes) == {}
 
 
 def pick_mutation(keys: list[RowKey], dice: random.Random) -> tuple[str, list[Any]]:

@@ -5,7 +5,7 @@ import sys
 import psutil
 import pytest
 
-from commonplace.search.freed_memory import return_freed_memory
+from commonplace.freed_memory import return_freed_memory
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other allocators return memory without being asked")

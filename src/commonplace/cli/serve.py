@@ -14,7 +14,7 @@ from commonplace.client.program import name_program, spell_commands
 from commonplace.config import Settings
 from commonplace.edges import structured_log
 from commonplace.edges.http.machine_hosts import find_machine_hosts, format_host
-from commonplace.freed_memory import return_freed_memory
+from commonplace.freed_memory import fix_memory_thresholds
 from commonplace.local_token import has_other_people
 
 _LABEL_COLUMNS = 31
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = config.read_settings(vars(arguments))
     config.require_model(settings)
     structured_log.configure_logging(settings.log_level)
-    return_freed_memory()
+    fix_memory_thresholds()
     if settings.transport == "stdio":
         _run_event_loop(server.serve_stdio(settings))
     else:

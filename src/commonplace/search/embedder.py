@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from commonplace import background
 from commonplace.clock import MINUTE
+from commonplace.freed_memory import return_freed_memory
 from commonplace.search import embedding_queue, text
 from commonplace.search.embedding_model import embed_each as each_vector
-from commonplace.search.freed_memory import return_freed_memory
 from commonplace.search.model_choice import list_models, name_model
 from commonplace.search.source import SearchItem
 from commonplace.store.database import Tx

@@ -13,7 +13,7 @@ from typing import Final
 
 from commonplace.access import LOCAL, Caller
 from commonplace.clock import SECOND, Clock
-from commonplace.rooms.admin import browser_store, store
+from commonplace.rooms.admin import browser_sessions, store
 from commonplace.rooms.admin.browser_sessions import LOCAL_KEY
 from commonplace.store.database import Database, Tx
 
@@ -73,7 +73,7 @@ class BrowserCallers:
         now = self._clock()
 
         async def load(tx: Tx) -> tuple[str, str, Caller | None] | None:
-            row = await browser_store.find_browser_secret(tx, kind, secret, now)
+            row = await browser_sessions.find_browser_secret(tx, kind, secret, now)
             return (
                 (row["key_id"], row["agent"], await store.find_caller_by_key_id(tx, row["key_id"], now))
                 if row

@@ -4,13 +4,16 @@ from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
 from commonplace.rooms.admin.audit_verification import list_audit_chains, verify_audit
 from commonplace.rooms.admin.browser_sessions import create_sign_in_link
-from commonplace.rooms.admin.events import BROWSER_SIGNED_OUT, KEY_REVOKED
-from commonplace.rooms.admin.inspection import inspect_server
+from commonplace.rooms.admin.contributes import (
+    ANSWER_RETENTION,
+    AUDIT_RETENTION,
+    BROWSER_SESSIONS,
+    BROWSER_SIGNED_OUT,
+    KEY_REVOKED,
+    KEYS,
+)
+from commonplace.rooms.admin.inspection import check_rows, inspect_server, run_retention
 from commonplace.rooms.admin.operations import admin, get_health, readmit_subject
-from commonplace.rooms.admin.resources import KEYS
-from commonplace.rooms.admin.retention import ANSWER_RETENTION, AUDIT_RETENTION, BROWSER_SESSIONS
-from commonplace.rooms.admin.retention_operations import run_retention
-from commonplace.rooms.admin.row_check_operations import check_rows
 
 ROOM = Room(
     name="admin",

@@ -12,7 +12,7 @@ from commonplace import errors
 from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Calls
 from commonplace.clock import LATE_COMMIT_MICROSECONDS, MINUTE, SECOND
-from commonplace.rooms.admin import audit_chain, audit_store
+from commonplace.rooms.admin import audit_chain
 from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Tx
@@ -36,7 +36,7 @@ class AuditSealer:
 
     async def open(self) -> None:
         """Learn what is sealed: rows that this process writes with earlier stamps must be noted from the first on."""
-        self._clock.know_later(await self._database.read(audit_store.load_sealed_until))
+        self._clock.know_later(await self._database.read(audit_chain.load_sealed_until))
 
     async def seal_new_rows(self) -> None:
         """Seal what every project has new, unless another replica just did.
@@ -45,26 +45,26 @@ class AuditSealer:
         So are those of others, which they note in case that they are killed before they seal them.
         """
         lowest, now = self._clock.end_round(), self._clock()
-        sealed_until = await self._database.read(audit_store.load_sealed_until)
+        sealed_until = await self._database.read(audit_chain.load_sealed_until)
         self._clock.know_later(sealed_until)
         lowest = min(lowest, await self._find_lowest_noted())
         if now - SEAL_INTERVAL_SECONDS * SECOND // 2 < sealed_until <= min(now, lowest):
             return
         since = min(sealed_until, now, lowest) - LATE_COMMIT_MICROSECONDS
-        projects = await self._database.read(lambda tx: audit_store.list_projects_since(tx, since))
+        projects = await self._database.read(lambda tx: audit_chain.list_projects_since(tx, since))
         sealed = [await self._seal_project(project, now, lowest) for project in projects]
         if any(sealed):
-            await self._database.write(lambda tx: audit_store.store_sealed_until(tx, now))
+            await self._database.write(lambda tx: audit_chain.store_sealed_until(tx, now))
 
     async def _find_lowest_noted(self) -> int:
         """The lowest time of rows that were noted; a note is deleted when its row must have been committed and sealed."""
-        notes = await self._database.read(audit_store.list_late_notes)
+        notes = await self._database.read(audit_chain.list_late_notes)
         rounds = {note: self._rounds_of_notes.get(note, 0) + 1 for note in notes.items()}
         over = [note for note, seen in rounds.items() if seen > _ROUNDS_OF_NOTES]
         if over:
-            await self._database.write(lambda tx: audit_store.delete_late_notes(tx, over))
+            await self._database.write(lambda tx: audit_chain.delete_late_notes(tx, over))
         self._rounds_of_notes = rounds
-        return audit_store.find_lowest_noted(notes)
+        return audit_chain.find_lowest_noted(notes)
 
     async def _seal_project(self, project: str, now: int, lowest: int) -> bool:
         """Whether there were new rows. One look at what is sealed already serves all seals of this run."""
@@ -99,11 +99,11 @@ class UnsealedRows:
 
 async def find_unsealed(tx: Tx, project: str, now: int) -> UnsealedRows:
     """`now` is the lowest time that new rows may have; some are a little older, because they commit later."""
-    newest = await audit_store.load_last_sealed_time(tx, project)
+    newest = await audit_chain.load_last_sealed_time(tx, project)
     if newest is None:
         return UnsealedRows(project, (-1, ""), set())
     since = min(newest, now) - LATE_COMMIT_MICROSECONDS
-    seals = await audit_store.list_seals_of_times(tx, project, since, newest)
+    seals = await audit_chain.list_seals_of_times(tx, project, since, newest)
     return UnsealedRows(project, (since, ""), {key for seal in seals for key in seal.digests()})
 
 
@@ -113,20 +113,20 @@ async def list_next_seals(
     """Seals of the next rows, of those before a time; none if every row is sealed. Goes on after them the next time."""
     new: list[RowKey] = []
     while len(new) < _MAX_ROWS_AT_ONCE and unsealed.position[0] < before:
-        keys = await audit_store.list_row_keys(tx, unsealed.project, unsealed.position, _MAX_ROWS_AT_ONCE)
+        keys = await audit_chain.list_row_keys(tx, unsealed.project, unsealed.position, _MAX_ROWS_AT_ONCE)
         if not keys:
             break
         wanted = [key for key in keys if key not in unsealed.sealed and key[0] < before]
         new += wanted[: _MAX_ROWS_AT_ONCE - len(new)]
         unsealed.position = keys[-1] if len(new) < _MAX_ROWS_AT_ONCE else new[-1]
-    rows = await audit_store.load_audit_rows(tx, unsealed.project, new)
-    end = await audit_store.load_chain_end(tx, unsealed.project)
+    rows = await audit_chain.load_audit_rows(tx, unsealed.project, new)
+    end = await audit_chain.load_chain_end(tx, unsealed.project)
     return audit_chain.seal_batches(unsealed.project, end, rows, now)
 
 
 async def list_due_seals(tx: Tx, project: str, now: int, before: int = MAX_INTEGER) -> list[AuditSeal]:
     """Seals of rows before a time that no seal lists; what was sealed long after it is not looked at."""
-    newest = await audit_store.load_last_sealed_time(tx, project)
+    newest = await audit_chain.load_last_sealed_time(tx, project)
     if newest is not None and min(newest, now) - LATE_COMMIT_MICROSECONDS >= before:
         return []
     return await list_next_seals(tx, await find_unsealed(tx, project, now), now, before)
@@ -136,9 +136,9 @@ async def append_seals(tx: Tx, seals: list[AuditSeal]) -> bool:
     """Store the seals if they still follow the end of the chain; False if another replica was faster."""
     first = seals[0]
     await lock_project(tx, first.project, _LOCK)
-    if await audit_store.load_chain_end(tx, first.project) != ChainEnd(first.n - 1, first.previous):
+    if await audit_chain.load_chain_end(tx, first.project) != ChainEnd(first.n - 1, first.previous):
         return False
-    await audit_store.insert_seals(tx, seals)
+    await audit_chain.insert_seals(tx, seals)
     return True
 
 
@@ -150,13 +150,13 @@ async def redact_audit_rows(tx: Tx, project: str, details: Mapping[RowKey, str],
     if not details:
         return
     await lock_project(tx, project, _LOCK)
-    await audit_store.update_audit_details(tx, project, details.items())
-    rows = await audit_store.load_audit_rows(tx, project, sorted(details))
+    await audit_chain.update_audit_details(tx, project, details.items())
+    rows = await audit_chain.load_audit_rows(tx, project, sorted(details))
     if len(rows) != len(details):
         raise errors.NotFound("Not every audit row to redact exists.", hint="Read the rows again.")
     digests = {(row["at"], row["id"]): audit_chain.digest_row(row) for row in rows}
-    end = await audit_store.load_chain_end(tx, project)
-    await audit_store.insert_seals(tx, [audit_chain.seal_rows(project, end, "redaction", digests, now)])
+    end = await audit_chain.load_chain_end(tx, project)
+    await audit_chain.insert_seals(tx, [audit_chain.seal_rows(project, end, "redaction", digests, now)])
 
 
 async def remove_oldest_audit_rows(tx: Tx, project: str, before: int, now: int, limit: int) -> int:
@@ -165,29 +165,29 @@ async def remove_oldest_audit_rows(tx: Tx, project: str, before: int, now: int, 
     A checkpoint keeps the rest verifiable. `limit` bounds the work of one transaction, to the next whole seal.
     """
     await lock_project(tx, project, _LOCK)
-    await audit_store.insert_seals(tx, await list_due_seals(tx, project, now, before))
-    last = await audit_store.find_last_removable(tx, project, before)
+    await audit_chain.insert_seals(tx, await list_due_seals(tx, project, now, before))
+    last = await audit_chain.find_last_removable(tx, project, before)
     seals = -(-limit // audit_chain.MAX_ROWS_OF_SEAL)
-    removed = await audit_store.list_oldest_seals(tx, project, last, seals)
+    removed = await audit_chain.list_oldest_seals(tx, project, last, seals)
     rows = 0
     if removed:
         rows = await _remove_seals(tx, project, removed, now)
-    first_listed = await audit_store.find_first_listed_time(tx, project)
+    first_listed = await audit_chain.find_first_listed_time(tx, project)
     unlisted_before = before if first_listed is None else min(before, first_listed)
-    return rows + await audit_store.delete_rows_before(tx, project, unlisted_before, limit)
+    return rows + await audit_chain.delete_rows_before(tx, project, unlisted_before, limit)
 
 
 async def _remove_seals(tx: Tx, project: str, removed: list[AuditSeal], now: int) -> int:
     rows = sum(
         [
-            await audit_store.delete_listed_rows(tx, project, list(seal.digests()))
+            await audit_chain.delete_listed_rows(tx, project, list(seal.digests()))
             for seal in removed
             if seal.kind == "rows"
         ]
     )
     last = removed[-1]
-    end = await audit_store.load_chain_end(tx, project)
+    end = await audit_chain.load_chain_end(tx, project)
     checkpoint = audit_chain.seal_checkpoint(project, end, ChainEnd(last.n, last.hash), now)
-    await audit_store.insert_seals(tx, [checkpoint])
-    await audit_store.delete_seals_up_to(tx, project, last.n)
+    await audit_chain.insert_seals(tx, [checkpoint])
+    await audit_chain.delete_seals_up_to(tx, project, last.n)
     return rows

@@ -13,7 +13,7 @@ from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Call
 from commonplace.clock import LATE_COMMIT_MICROSECONDS, MINUTE, iso_exact
 from commonplace.operation import Reply, operation
-from commonplace.rooms.admin import audit_chain, audit_store
+from commonplace.rooms.admin import audit_chain
 from commonplace.rooms.admin.audit_chain import AuditSeal, ChainEnd, RowKey
 from commonplace.store.database import Row, Tx
 
@@ -58,9 +58,9 @@ class AuditVerification(Reply):
 async def list_audit_chains(call: Call) -> AuditChains:
     """List the newest seal of every project; keep the list elsewhere and pass it to `commonplace audit verify`."""
     chains = []
-    for project in await audit_store.list_sealed_projects(call.tx):
+    for project in await audit_chain.list_sealed_projects(call.tx):
         if ALL_PROJECTS in call.caller.projects or call.caller.sees_project(project):
-            end = await audit_store.load_chain_end(call.tx, project)
+            end = await audit_chain.load_chain_end(call.tx, project)
             chains.append(AuditChain(project=project, seal=end.n, hash=end.hash))
     return AuditChains(chains=chains)
 
@@ -97,8 +97,8 @@ class PageVerifier:
 
     async def require_known_seal(self, n: int, known_hash: str) -> None:
         """A seal that the operator noted elsewhere must be there, unless it was removed with a checkpoint."""
-        seal = await audit_store.load_seal(self._tx, self._project, n)
-        checkpoint = await audit_store.find_newest_checkpoint(self._tx, self._project)
+        seal = await audit_chain.load_seal(self._tx, self._project, n)
+        checkpoint = await audit_chain.find_newest_checkpoint(self._tx, self._project)
         if seal is None and (checkpoint is None or checkpoint.removed()[0] < n):
             self._problems.append(f"Seal {n}, which is known, is missing: the end of the log was removed.")
         elif seal is not None and seal.hash != known_hash:
@@ -107,16 +107,16 @@ class PageVerifier:
     async def verify_page(self, after: int) -> AuditVerification:
         tx, project = self._tx, self._project
         before = await self._find_start(after)
-        seals = await audit_store.list_seals(tx, project, before.n, _SEALS_OF_PAGE)
+        seals = await audit_chain.list_seals(tx, project, before.n, _SEALS_OF_PAGE)
         self._problems += audit_chain.find_broken_seals(seals, before)
         is_last = len(seals) < _SEALS_OF_PAGE
         since = await self._find_times_before(before.n)
         until = max([since, *(seal.last_at for seal in seals if seal.kind == "rows")])
         stored = {
             (row["at"], row["id"]): row
-            for row in await audit_store.list_audit_rows_between(tx, project, since, until)
+            for row in await audit_chain.list_audit_rows_between(tx, project, since, until)
         }
-        redactions = [(seal.n, seal.digests()) for seal in await audit_store.list_redactions(tx, project)]
+        redactions = [(seal.n, seal.digests()) for seal in await audit_chain.list_redactions(tx, project)]
         redacted = await self._check_listed_rows(seals, stored, redactions)
         await self._check_unlisted_rows(stored, since, until)
         return AuditVerification(
@@ -125,21 +125,21 @@ class PageVerifier:
             rows=sum(len(seal.digests()) for seal in seals if seal.kind == "rows"),
             problems=self._problems[:_MAX_PROBLEMS],
             redacted=redacted,
-            unsealed=await audit_store.count_audit_rows_after(tx, project, until) if is_last else 0,
+            unsealed=await audit_chain.count_audit_rows_after(tx, project, until) if is_last else 0,
             next_after=None if is_last else seals[-1].n,
         )
 
     async def _find_start(self, after: int) -> ChainEnd:
         """The seal that the page continues; of the first page, what the newest checkpoint says was removed."""
         if after:
-            seal = await audit_store.load_seal(self._tx, self._project, after)
+            seal = await audit_chain.load_seal(self._tx, self._project, after)
             return ChainEnd(after, seal.hash if seal else "")
-        checkpoint = await audit_store.find_newest_checkpoint(self._tx, self._project)
+        checkpoint = await audit_chain.find_newest_checkpoint(self._tx, self._project)
         return ChainEnd(*checkpoint.removed()) if checkpoint else ChainEnd()
 
     async def _find_times_before(self, n: int) -> int:
         """The newest time that a seal up to this number lists: rows up to then were on earlier pages."""
-        return await audit_store.load_last_time_up_to(self._tx, self._project, n)
+        return await audit_chain.load_last_time_up_to(self._tx, self._project, n)
 
     async def _check_listed_rows(
         self,
@@ -153,7 +153,7 @@ class PageVerifier:
             if seal.kind != "rows":
                 continue
             digests = seal.digests()
-            late = await audit_store.load_audit_rows(
+            late = await audit_chain.load_audit_rows(
                 self._tx, self._project, [key for key in digests if key not in stored]
             )
             rows = stored | {(row["at"], row["id"]): row for row in late}
@@ -172,10 +172,10 @@ class PageVerifier:
 
     async def _check_unlisted_rows(self, stored: dict[RowKey, Row], since: int, until: int) -> None:
         """A row that is young, or of a time that is noted, may simply not be sealed yet."""
-        lowest = audit_store.find_lowest_noted(await audit_store.list_late_notes(self._tx))
+        lowest = audit_chain.find_lowest_noted(await audit_chain.list_late_notes(self._tx))
         sealed_before = min(self._now - _YOUNG_MICROSECONDS, lowest - LATE_COMMIT_MICROSECONDS)
         listed: set[RowKey] = set()
-        for seal in await audit_store.list_seals_of_times(self._tx, self._project, since, until):
+        for seal in await audit_chain.list_seals_of_times(self._tx, self._project, since, until):
             listed.update(seal.digests())
         for key in stored:
             if key not in listed and key[0] < sealed_before:

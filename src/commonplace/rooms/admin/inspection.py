@@ -1,22 +1,24 @@
-"""What the server knows about its own health, in words, for `commonplace doctor` and the web page.
-
-Whether it answers at all, and what is wrong on the machines of agents, is looked at in `client/doctor/`.
-"""
+"""Operations for whoever runs the server: what it holds, whether its rows are whole, and what retention would delete."""
 
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from time import monotonic
+from typing import Annotated, Any, Literal
 
-from commonplace import __version__
-from commonplace.call import Call
+from pydantic import Field
+
+from commonplace import __version__, retention, row_checks
+from commonplace.access import Caller
+from commonplace.call import Call, Calls
 from commonplace.clock import DAY, iso
 from commonplace.config import Settings
 from commonplace.data_folder import DATABASE
 from commonplace.operation import Reply, operation
+from commonplace.retention import RetentionRule, RetentionRun
 from commonplace.rooms.admin import store
 from commonplace.store.last_backup import LastBackup, read_last_backup
 
@@ -178,3 +180,106 @@ def _check_retention(settings: Settings) -> ServerFinding:
 
 def _format_megabytes(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 10**9 else f"{size / _MEGABYTE:.0f} MB"
+
+
+_MAX_RUN_SECONDS = 30.0
+"""A call is answered within this time; the caller calls again until nothing is left."""
+
+
+class SweptKind(Reply):
+    kind: str
+    rows: int
+    """How many went, or would go."""
+    days: float
+    """How old a row gets; 0 for what has its own end."""
+    setting: str = ""
+
+
+class RetentionReport(Reply):
+    kinds: list[SweptKind]
+    finished: bool
+
+
+async def _sweep_or_count(calls: Calls, arguments: Mapping[str, Any], _caller: Caller) -> RetentionReport:
+    if arguments["dry_run"]:
+        rows, is_finished = await retention.count_due_rows(calls), True
+    else:
+        run = RetentionRun(calls, _MAX_RUN_SECONDS)
+        await run.sweep_all()
+        rows, is_finished = run.swept, run.is_finished
+    return RetentionReport(
+        kinds=[_describe_kind(calls, rule, rows.get(rule.kind, 0)) for rule in calls.catalogue.retention],
+        finished=is_finished,
+    )
+
+
+def _describe_kind(calls: Calls, rule: RetentionRule, rows: int) -> SweptKind:
+    now = calls.clock()
+    age = now - rule.find_time(now, calls.settings)
+    return SweptKind(
+        kind=rule.kind,
+        rows=rows,
+        days=round(age / DAY, 1),
+        setting=f"COMMONPLACE_{rule.setting.upper()}" if rule.setting else "",
+    )
+
+
+@operation(
+    "memory_run_retention",
+    role="owner",
+    writes=True,
+    session=False,
+    destroys=True,
+    idempotent=True,
+    prepare=_sweep_or_count,
+    example={"dry_run": True},
+)
+async def run_retention(
+    call: Call, dry_run: Annotated[bool, Field(description="True only counts what would go.")] = False
+) -> RetentionReport:
+    """Delete what is older than the settings allow; with dry_run, only count it."""
+    report: RetentionReport = call.prepared
+    call.subject = "dry run" if dry_run else f"{sum(kind.rows for kind in report.kinds)} rows"
+    return report
+
+
+_MAX_CHECK_SECONDS = 2.0
+"""A call is answered within this time; the caller goes on with `next`."""
+
+
+class CheckedRows(Reply):
+    checked: int
+    damaged: list[str]
+    """Rows that are not those that were written."""
+    unhashed: int = 0
+    """Rows that have no hash yet; background batches hash them."""
+    next: str = ""
+    """Pass it as `after` to go on; empty after the last row."""
+
+
+async def _check_pages(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> CheckedRows:
+    """Each page in a read of its own, so that the log of SQLite can be reset between them."""
+    started, total = monotonic(), CheckedRows(checked=0, damaged=[], next=arguments["after"])
+    while True:
+        page = await calls.database.read(
+            lambda tx: row_checks.check_rows(tx, caller, calls.catalogue.hashed_tables, total.next)
+        )
+        total.checked += page.checked
+        total.unhashed += page.unhashed
+        total.damaged = [*total.damaged, *page.damaged]
+        total.next = page.next
+        if not page.next or monotonic() - started > _MAX_CHECK_SECONDS:
+            return total
+
+
+@operation("memory_check_rows", role="admin", session=False, prepare=_check_pages, example={})
+async def check_rows(
+    call: Call,
+    after: Annotated[
+        str, Field(max_length=2000, description="The cursor of the last reply; empty to begin.")
+    ] = "",
+) -> CheckedRows:
+    """Compare documents and archives with the hashes that were written with them, for some seconds."""
+    del after
+    checked: CheckedRows = call.prepared
+    return checked

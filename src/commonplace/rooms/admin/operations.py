@@ -16,7 +16,7 @@ from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.identity.names import require_unreserved
 from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.admin import model, store, token_subjects
-from commonplace.rooms.admin.events import KEY_REVOKED
+from commonplace.rooms.admin.contributes import KEY_REVOKED
 from commonplace.rooms.workspaces import store as workspace_store
 from commonplace.rooms.workspaces.model import WorkspaceId
 from commonplace.store.counters import lock_project

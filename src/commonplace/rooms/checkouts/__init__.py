@@ -1,10 +1,8 @@
 """Checkouts: which sessions share a working tree or repository, whose changes it holds, and what was prevented there."""
 
 from commonplace.room import Room
-from commonplace.rooms.checkouts.events import EVENTS
+from commonplace.rooms.checkouts.contributes import CHECKOUTS, ENDED_CHECKOUTS, EVENTS
 from commonplace.rooms.checkouts.operations import checkout_status, report_checkout, report_prevented
-from commonplace.rooms.checkouts.resources import CHECKOUTS
-from commonplace.rooms.checkouts.retention import ENDED_CHECKOUTS
 
 ROOM = Room(
     name="checkouts",

@@ -1,5 +1,6 @@
-"""Report where a session works and what it sees there, and say who shares it and whose changes it holds."""
+"""Report and list working trees: which sessions share one, what they hold in it, and what was prevented there."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -15,14 +16,48 @@ from commonplace.identity.session import AgentSession
 from commonplace.notices import notify_agents
 from commonplace.operation import operation
 from commonplace.rooms.checkouts import model, store
-from commonplace.rooms.checkouts.events import EVENTS
-from commonplace.rooms.checkouts.session_files import show_sessions
+from commonplace.rooms.checkouts.contributes import EVENTS
 from commonplace.rooms.checkouts.store import CheckoutPlace, CheckoutState
 from commonplace.rooms.guidelines.model import GLOBAL_SCOPE
 from commonplace.rooms.guidelines.store import count_rule_hit
 from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
-from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
+from commonplace.rooms.locks.store import list_candidate_leases, list_leases_of_others, project_ignores_case
 from commonplace.store.database import Row
+
+_MAX_LEASES = 200
+_MAX_FILES_PER_SESSION = 10
+
+
+async def show_sessions(call: Call, rows: Sequence[Row], root: str) -> list[model.CheckoutSession]:
+    """Render the sessions, each with the newest of the files that it holds and touched."""
+    if not rows:
+        return []
+    locked, touched = await _list_locked(call), await _list_touched(call, [row["session"] for row in rows])
+    shown = []
+    for row in rows:
+        session = model.CheckoutSession.from_row(row, root)
+        session.locked = locked[row["session"]][:_MAX_FILES_PER_SESSION]
+        session.touched = touched[row["session"]][:_MAX_FILES_PER_SESSION]
+        shown.append(session)
+    return shown
+
+
+async def _list_locked(call: Call) -> dict[str, list[str]]:
+    fold, now = await project_ignores_case(call.tx, call.project), await call.tx.clock()
+    leases = await list_leases_of_others(call.tx, call.project, call.own_session.id, fold, now, _MAX_LEASES)
+    names: dict[str, list[str]] = defaultdict(list)
+    for lease in leases:
+        names[lease.session].append(lease.name)
+    return names
+
+
+async def _list_touched(call: Call, sessions: Sequence[str]) -> dict[str, list[str]]:
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    paths: dict[str, list[str]] = defaultdict(list)
+    for row in await store.list_touched_files(call.tx, call.project, sessions, since):
+        paths[row["session"]].append(row["path"])
+    return paths
+
 
 _NO_HOOKS = (
     "Uncommitted changes are only known where the hooks run (`commonplace install`); ask git for them. `others` are the"

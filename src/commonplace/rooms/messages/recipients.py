@@ -8,7 +8,7 @@ from commonplace import errors
 from commonplace.call import Call
 from commonplace.project import is_registered_project, list_all_project_names
 from commonplace.rooms.admin import store as keys
-from commonplace.rooms.admin.browser_store import list_people
+from commonplace.rooms.admin.browser_sessions import list_people
 from commonplace.rooms.messages import store
 from commonplace.rooms.messages.model import ALL_AGENTS, PROJECT_ADMINS
 

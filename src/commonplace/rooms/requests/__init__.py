@@ -2,21 +2,25 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.requests.asking import ask_person
-from commonplace.rooms.requests.boot import ASKED_SECTION
-from commonplace.rooms.requests.events import REQUEST_ANSWERED, REQUEST_CLOSED, REQUEST_OPENED
-from commonplace.rooms.requests.finders import FINDERS
+from commonplace.rooms.requests.contributes import (
+    ASKED_SECTION,
+    FINDERS,
+    OLD_REQUESTS,
+    REQUEST_ANSWERED,
+    REQUEST_CLOSED,
+    REQUEST_OPENED,
+    REQUESTS,
+    SEARCH_SOURCE,
+    rename_asker,
+)
 from commonplace.rooms.requests.operations import (
     answer_request,
+    ask_person,
     close_requests,
     list_requests,
     report_request,
     wait_for_answer,
 )
-from commonplace.rooms.requests.renames import rename_asker
-from commonplace.rooms.requests.resources import REQUESTS
-from commonplace.rooms.requests.retention import OLD_REQUESTS
-from commonplace.rooms.requests.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="requests",
