@@ -44,6 +44,11 @@ CORE_TOOLSET = (
     "memory_update_work",
 )
 
+# For programs, or another name of what is listed.
+_UNLISTED = frozenset(
+    {"get_messages", "upload_knowledge", "upload_session", "memory_rule_test", "get_session_audit"}
+)
+
 CATALOGUE = Catalogue(
     (
         sessions.ROOM,
@@ -71,4 +76,5 @@ CATALOGUE = Catalogue(
         live_state.ROOM,
     ),
     CORE_TOOLSET,
+    _UNLISTED,
 )

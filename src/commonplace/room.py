@@ -67,6 +67,8 @@ class Catalogue:
 
     rooms: tuple[Room, ...]
     core_toolset: tuple[str, ...] = ()
+    unlisted: frozenset[str] = frozenset()
+    """Tools of toolsets that can be called but are not in tools/list, where every tool costs each session tokens."""
 
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
@@ -96,6 +98,10 @@ class Catalogue:
     def model_tools(self) -> frozenset[str]:
         """The names of the tools that models are shown."""
         return frozenset(name for names in self.toolsets.values() for name in names)
+
+    @cached_property
+    def listed_tools(self) -> frozenset[str]:
+        return self.model_tools - self.unlisted
 
     @cached_property
     def boot_sections(self) -> tuple[BootSection, ...]:

@@ -16,7 +16,7 @@ from patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
-TOOLS = CATALOGUE.model_tools
+TOOLS = CATALOGUE.listed_tools
 
 
 @pytest.fixture(scope="module")

@@ -116,8 +116,9 @@ class ProductHost:
         return "\n".join([_INSTRUCTIONS, *lines])
 
     def list_tools(self, context: McpContext) -> bytes:
-        visible = self._find_visible_tools(context).values()
-        return b"[" + b",".join(map(encode_tool_definition, visible)) + b"]"
+        visible = self._find_visible_tools(context)
+        listed = [tool for name, tool in visible.items() if name not in self._catalogue.unlisted]
+        return b"[" + b",".join(map(encode_tool_definition, listed)) + b"]"
 
     def list_mirrored_parameters(self, tool: str) -> Sequence[MirroredParameter]:
         del tool

@@ -20,7 +20,21 @@ _PROGRAM_ARGUMENTS = frozenset(
     {"memory_update_work.token", "memory_end_session.token", "memory_send_message.in_response_to"}
     | {f"memory_store.interface_{name}" for name in ("name", "version", "owner", "schema")}
 )
-_PROGRAM_ARGUMENT_NAMES = frozenset({"agent_id", "api_key", "tmux_target", "idempotency_key", "metadata"})
+_PROGRAM_ARGUMENT_NAMES = frozenset(
+    {
+        "agent_id",
+        "api_key",
+        "tmux_target",
+        "idempotency_key",
+        "metadata",
+        "sender",
+        "visibility_filter",
+        "search_metadata",
+        "case_sensitive",
+        "ignore_case",
+        "display_name",
+    }
+)
 # Replies say what they left out, so their bounds and defaults tell a model nothing.
 _PAGING_ARGUMENTS = frozenset({"limit", "offset", "max_tokens"})
 _OBVIOUS_MINIMUM = 1
