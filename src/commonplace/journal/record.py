@@ -65,6 +65,8 @@ _OBVIOUS_ERROR = re.compile(
 _PROGRAM_CONTEXT = re.compile(r"\A\s*(?:<([a-z]+[_-][a-z_-]{1,60})\b[^>]{0,200}>.*?</\1>\s*)+", re.DOTALL)
 """What a program or its host puts before the words of a person."""
 _NO_OUTPUT = re.compile(r"\A\s*\((?:no output|Bash completed with no output|empty)\)\s*\Z")
+_DIAGNOSTIC = re.compile(r"(?m)^(?:vet: |\./)?[\w./-]+\.[a-z]{1,4}:\d+:\d+: |: too many errors$")
+_SHELL_FAULTS = ("zsh:", "bash:", "sh:")
 _TASK_CREATED = re.compile(r"Task #(\d{1,6}) created")
 _STATUS_BLOCK = re.compile(
     r"\A(?:Command: [^\n]*\n)?(?:Chunk ID: [^\n]*\n|Wall time:? [^\n]*\n|Script completed\n|Process [^\n]*\n|Original token count: [^\n]*\n|Total output lines: [^\n]*\n)+(?:Output:\n?)?|\AExit code \d+\n|\n*Command exited with code \d+\s*\Z"
@@ -417,13 +419,15 @@ def _judge_run(
 ) -> tuple[bool, int | None]:
     """Whether it failed, and its exit code as far as it is known. Where a filter hid that, the output tells."""
     code = result.exit_code
-    if code == 1 and command.is_search:
+    if code == 1 and command.is_search and not output.startswith(_SHELL_FAULTS):
         return False, code
     if code or result.failed or not command.hides_exit_code:
         return result.failed or bool(code), code
     if printed := _PRINTED_STATUS.findall(output[-_TAIL_CHARACTERS:]):
         return printed[-1] != "0", int(printed[-1])
-    looks_wrong = not command.is_read_only and _OBVIOUS_ERROR.search(output[-_HEAD_CHARACTERS:]) is not None
+    end = output[-_HEAD_CHARACTERS:]
+    looks_wrong = not command.is_read_only and _OBVIOUS_ERROR.search(end) is not None
+    looks_wrong |= command.is_check and _DIAGNOSTIC.search(end) is not None
     return summary_fails or looks_wrong, None if summary_fails or looks_wrong else code
 
 

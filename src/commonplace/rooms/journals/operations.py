@@ -100,7 +100,7 @@ async def resume_work(
     item: ItemId | None = None,
     max_tokens: ResumeTokens = MAX_RESUME_TOKENS,
 ) -> ResumedWork:
-    """Resume interrupted work after compaction or crash: task, corrections, plan, open errors of the previous session. Call
+    """Resume interrupted work after compaction or crash: task, corrections, open errors of the previous session. Call
     it to continue where an agent left off."""
     head = await _choose_head(call, agent, branch, item)
     resume = await tell_journal(call, head, max_tokens) if head else {}
