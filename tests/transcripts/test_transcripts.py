@@ -7,7 +7,6 @@ import samples
 
 from commonplace.clock import SECOND
 from commonplace.transcripts.reader import OutdatedState, TranscriptReader, Utterance
-from commonplace.transcripts.state import TokenCounts, TokenUse
 
 START = 1_787_220_000 * SECOND
 
@@ -416,35 +415,3 @@ def test_state_stays_small_however_much_was_read():
     summary = reader.build_summary()
     assert (len(summary.commands), len(summary.errors)) == (200, 200)
     assert len(reader.encode_state()) < 100_000
-
-
-def test_token_use_tells_window_and_cost_where_the_program_writes_them():
-    codex = {
-        "timestamp": "2026-11-16T17:47:46Z",
-        "type": "event_msg",
-        "payload": {
-            "type": "token_count",
-            "info": {
-                "total_token_usage": {"input_tokens": 900, "cached_input_tokens": 400, "output_tokens": 30},
-                "last_token_usage": {"input_tokens": 300, "cached_input_tokens": 200, "output_tokens": 10},
-                "model_context_window": 258400,
-            },
-        },
-    }
-    opencode = {
-        "opencode": "message",
-        "id": "msg_1",
-        "role": "assistant",
-        "cost": 0.0125,
-        "tokens": {"input": 10, "output": 5, "cache": {"read": 100, "write": 20}},
-        "modelID": "m",
-        "time": {"created": 1794853227098},
-    }
-    day = 20773
-    read = {}
-    for tool, record in (("codex", codex), ("opencode", opencode)):
-        reader = TranscriptReader(tool=tool)
-        reader.read(0, [json.dumps(record).encode()])
-        read[tool] = reader.get_token_use()
-    assert read["codex"] == TokenUse({day: TokenCounts(500, 30, 400)}, 300, 258400)
-    assert read["opencode"] == TokenUse({day: TokenCounts(10, 5, 100, 12500)}, 130, 0, "m")

@@ -17,9 +17,9 @@ from commonplace.journal.record import JournalRecorder
 from commonplace.transcripts.boot_echo import ECHO_TEXT, find_session_id, remove_boot_echo
 from commonplace.transcripts.document import read_document_line
 from commonplace.transcripts.format import PLAIN_FORMAT
-from commonplace.transcripts.state import TokenUse, TranscriptState
+from commonplace.transcripts.state import TranscriptState
 
-PARSER_VERSION = 5
+PARSER_VERSION = 6
 """A state made by another version is discarded, and its transcript is read again."""
 
 _FORMATS = {parser.name: parser for parser in (*load_transcript_formats(), PLAIN_FORMAT)}
@@ -107,7 +107,6 @@ class TranscriptReader:
             if not line.strip():
                 self._state.lines += 1
                 continue
-            tokens, context = self._state.tokens, self._state.token_use.context_tokens
             parsed = self._parse_line(line if number else line.removeprefix(BOM_UTF8))
             self._state.lines += 1
             if parsed is None:
@@ -117,9 +116,6 @@ class TranscriptReader:
             journal = self._state.journal
             journal.cwd, journal.branch = self._state.cwd, self._state.branch
             journal.compactions = self._state.compactions
-            self._state.count_tokens_of_day(parsed.at or self._state.ended_at, tokens)
-            if parsed.aside:  # A sub-agent has a context of its own.
-                self._state.token_use.context_tokens = context
             if not parsed.aside:
                 self.session_id = find_session_id(line) or self.session_id
             for event in parsed.events:
@@ -140,9 +136,6 @@ class TranscriptReader:
     @property
     def journal(self) -> Journal:
         return self._state.journal
-
-    def get_token_use(self) -> TokenUse:
-        return msgspec.structs.replace(self._state.token_use, model=self._state.model)
 
     def build_summary(self) -> TranscriptSummary:
         state, log = self._state, self._state.journal

@@ -11,8 +11,6 @@ CUSTOM_TITLE, GENERATED_TITLE, LAST_PROMPT_TITLE, SUMMARY_TITLE, FIRST_PROMPT_TI
 _TITLE_CHARACTERS = 200
 _MAX_REMEMBERED_KEYS = 128
 _MAX_TOOLS = 200
-_MAX_DAYS = 7
-_DAY_MICROSECONDS = 24 * 3600 * 1_000_000
 
 Value = TypeVar("Value")
 
@@ -30,17 +28,6 @@ class TokenCounts(msgspec.Struct, array_like=True):
 
     def __sub__(self, other: "TokenCounts") -> "TokenCounts":
         return TokenCounts(*(a - b for a, b in zip(_token_tuple(self), _token_tuple(other), strict=True)))
-
-
-class TokenUse(msgspec.Struct, array_like=True):
-    """Tokens by day (days since 1970, UTC), and how much of the model's context the last message filled.
-
-    `context_window` is 0 where the program does not write it down."""
-
-    by_day: dict[int, TokenCounts] = msgspec.field(default_factory=dict)
-    context_tokens: int = 0
-    context_window: int = 0
-    model: str = ""
 
 
 class TranscriptState(msgspec.Struct, array_like=True):
@@ -71,7 +58,6 @@ class TranscriptState(msgspec.Struct, array_like=True):
     prompt_lines: dict[str, int] = msgspec.field(default_factory=dict)
     abandoned_spans: list[tuple[int, int]] = msgspec.field(default_factory=list)
     last_prompt: str = ""
-    token_use: TokenUse = msgspec.field(default_factory=TokenUse)
 
     def set_title(self, rank: int, title: str, *, keep: bool = False) -> None:
         """Set the title of this rank; with `keep`, the first title of a rank stays."""
@@ -87,22 +73,6 @@ class TranscriptState(msgspec.Struct, array_like=True):
         )
         self.tokens += largest - counted
         remember_recent(self.usage, message, largest)
-
-    def set_context(self, tokens: int, window: int = 0) -> None:
-        """The last message filled so much of the model's context."""
-        if tokens:
-            self.token_use.context_tokens = tokens
-            self.token_use.context_window = window or self.token_use.context_window
-
-    def count_tokens_of_day(self, at: int | None, before: TokenCounts) -> None:
-        """Add what was counted since `before` to the day of this time."""
-        if at is None or self.tokens == before:
-            return
-        days = self.token_use.by_day
-        day = at // _DAY_MICROSECONDS
-        days[day] = days.get(day, TokenCounts()) + (self.tokens - before)
-        while len(days) > _MAX_DAYS:
-            del days[min(days)]
 
     def count_tool(self, tool: str) -> None:
         if tool in self.tools or len(self.tools) < _MAX_TOOLS:

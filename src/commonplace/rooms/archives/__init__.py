@@ -9,7 +9,6 @@ from commonplace.rooms.archives.contributes import (
     renew_sessions,
 )
 from commonplace.rooms.archives.operations import (
-    list_token_use,
     list_transcript_errors,
     list_transcripts,
     read_session,
@@ -27,7 +26,6 @@ ROOM = Room(
     program_operations=(
         list_transcripts,
         list_transcript_errors,
-        list_token_use,
         scrub_project,
         find_last_backup,
     ),

@@ -115,32 +115,3 @@ class TranscriptError(Reply):
 class TranscriptErrors(Reply):
     count: int
     errors: list[TranscriptError]
-
-
-class UsedTokens(Reply):
-    """Of today (UTC). `cached_tokens` were read from the model's cache; `cost` is in dollars, 0 if no program wrote it down."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost: float = 0.0
-
-
-class AgentTokenUse(UsedTokens):
-    """`context_tokens` is the size of the last prompt, `context_window` what the model takes, where it is known."""
-
-    project: str = ""
-    agent: str = ""
-    session: str = ""
-    tool: str = ""
-    model: str = ""
-    context_tokens: int = 0
-    context_window: int = 0
-
-
-class TokenUsePage(Reply):
-    """`total` is over all transcripts of today; `agents` are those whose transcript shows which session it is of."""
-
-    total: UsedTokens
-    transcripts: int
-    agents: list[AgentTokenUse]

@@ -2,10 +2,9 @@
 spans are read after it.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from pydantic import Field
@@ -14,8 +13,7 @@ from commonplace import errors
 from commonplace.access import ALL_PROJECTS
 from commonplace.arguments import ProjectOrAll, TimeArgument
 from commonplace.call import Call
-from commonplace.clock import DAY, iso
-from commonplace.identity.session import shorten_session
+from commonplace.clock import iso
 from commonplace.masking import MASKING_VERSION
 from commonplace.operation import ALL_ARGUMENTS, operation
 from commonplace.project import list_all_project_names
@@ -32,14 +30,11 @@ from commonplace.rooms.workspaces.model import (
     WorkspaceId,
     WriteToken,
 )
-from commonplace.store.database import Row
 from commonplace.transcripts.archive import pages
 from commonplace.transcripts.archive.frames import FRAME_BYTES, FRAMES_PER_READ, ArchivedSession
 from commonplace.transcripts.archive.line_scan import SessionMatches
 from commonplace.transcripts.archive.pages import ByteSpan, PageRequest, PageView, read_span
-from commonplace.transcripts.archive.study import decode_progress
 from commonplace.transcripts.archive.upload import MAX_LINE_BYTES, ContentEncoding, ScreenedPart, wrong_offset
-from commonplace.transcripts.state import TokenCounts, TokenUse
 
 _FRAMES_OF_LINE = MAX_LINE_BYTES // FRAME_BYTES + 1
 
@@ -365,56 +360,3 @@ async def list_projects_of_archives(call: Call, project: object) -> list[str]:
         return [call.project]
     everywhere = ALL_PROJECTS in call.caller.projects
     return await list_all_project_names(call.tx) if everywhere else sorted(call.caller.projects)
-
-
-_MAX_TRANSCRIPTS = 300
-_MILLION = 1_000_000
-
-
-@operation("memory_list_token_use", role="readonly", session="optional", example={"project": "shop"})
-async def list_token_use(
-    call: Call,
-    project: Annotated[
-        ProjectOrAll | None, Field(description="A project; left out or `*`, every project that you may see.")
-    ] = None,
-) -> model.TokenUsePage:
-    """What agents used today: tokens, cost where their program writes it down, and how full their context is."""
-    today = call.now // DAY
-    projects = await list_projects_of_archives(call, project)
-    rows = await store.list_studies_since(call.tx, projects, today * DAY, _MAX_TRANSCRIPTS)
-    uses = [(row, decode_progress(bytes(row["state"])).token_use) for row in rows]
-    counts = [use.by_day.get(today, TokenCounts()) for _, use in uses]
-    by_session: dict[tuple[str, str], list[tuple[Row, TokenUse]]] = defaultdict(list)
-    for row, use in uses:
-        if row["agent"]:
-            by_session[row["project"], row["agent_session"]].append((row, use))
-    return model.TokenUsePage(
-        total=model.UsedTokens(**_format_counts(counts)),
-        transcripts=len(rows),
-        agents=[_build_agent(found, today) for found in by_session.values()],
-    )
-
-
-def _build_agent(found: list[tuple[Row, TokenUse]], today: int) -> model.AgentTokenUse:
-    """A session may have several transcripts; the newest is the first, and tells of the context."""
-    row, latest = found[0]
-    return model.AgentTokenUse(
-        **_format_counts(use.by_day.get(today, TokenCounts()) for _, use in found),
-        project=row["project"],
-        agent=row["agent"],
-        session=shorten_session(row["agent_session"]),
-        tool=row["tool"],
-        model=latest.model,
-        context_tokens=latest.context_tokens,
-        context_window=latest.context_window,
-    )
-
-
-def _format_counts(counts: Iterable[TokenCounts]) -> dict[str, Any]:
-    total = sum(counts, TokenCounts())
-    counted = {
-        "input_tokens": total.input,
-        "output_tokens": total.output,
-        "cached_tokens": total.cached,
-    }
-    return counted | ({"cost": round(total.cost / _MILLION, 4)} if total.cost else {})

@@ -346,21 +346,6 @@ async def update_agent_session(tx: Tx, archive: ArchivedSession, session: str) -
     await tx.run(f"update session_study set agent_session = $4 where {_WHERE_KEY}", *archive.key, session)
 
 
-async def list_studies_since(tx: Tx, projects: Sequence[str], since: int, limit: int) -> Sequence[Row]:
-    """The studies of transcripts that grew since then, the latest first, with the agent whose session each is of."""
-    return await tx.all(
-        "select archive.project, archive.tool, session_study.agent_session, session_study.state, session.agent from archive"
-        " join session_study on session_study.project = archive.project"
-        "  and session_study.workspace = archive.workspace and session_study.session = archive.session"
-        " left join session on session.project = archive.project and session.id = session_study.agent_session"
-        " where archive.project = any($1) and archive.ended_at >= $2"
-        " order by archive.ended_at desc, archive.session limit $3",
-        list(projects),
-        since,
-        limit,
-    )
-
-
 async def find_session_to_study(tx: Tx, parser: int) -> tuple[str, str, str] | None:
     """One session that an older version studied, or that was not studied to its end."""
     columns = "select project, workspace, session from session_study"

@@ -17,7 +17,6 @@ from commonplace.search import text
 from commonplace.shortening import ELLIPSIS
 from commonplace.transcripts import reader
 from commonplace.transcripts.reader import TranscriptReader, TranscriptSummary, Utterance
-from commonplace.transcripts.state import TokenUse
 
 MAX_PASSAGE_CHARACTERS = 3000
 _INDEXED_ROLES = ("user", "assistant", "summary", "tool", "output")
@@ -129,8 +128,6 @@ class StudyProgress(msgspec.Struct, array_like=True):
     passages: int = 0
     last_passage: SessionPassage | None = None
     reader: bytes = b""
-    token_use: TokenUse = msgspec.field(default_factory=TokenUse)
-    """Also in the reader's state, which takes longer to decode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +168,6 @@ def study_lines(state: bytes, tool: str, first_line: int, lines: bytes) -> Study
         last.number + 1 if last else before.passages,
         None if last is None or last.is_full else last,
         transcript.encode_state(),
-        transcript.get_token_use(),
     )
     summary = transcript.build_summary()
     return StudyResult(

@@ -215,7 +215,6 @@ def _count_tokens(message: Record, facts: TranscriptState) -> None:
         )
         counts = TokenCounts(input_tokens, count_or_zero(usage.get("output_tokens")), cached_tokens)
         facts.add_tokens(text_or_empty(get_nested(message, "id"))[:80], counts)
-        facts.set_context(input_tokens + cached_tokens)
 
 
 FORMAT = TranscriptFormat(AGENTS["claude"].transcript_tool, _is_claude_record, _parse_claude_record)

@@ -204,10 +204,6 @@ def _parse_event_message(payload: Record, facts: TranscriptState) -> list[Transc
         return _parse_completed(payload.get("item"), facts)
     if kind == "token_count":
         _count_tokens(get_nested(payload, "info", "total_token_usage"), facts)
-        facts.set_context(
-            count_or_zero(get_nested(payload, "info", "last_token_usage", "input_tokens")),
-            count_or_zero(get_nested(payload, "info", "model_context_window")),
-        )
     elif kind == "thread_name_updated":
         facts.set_title(titles.CUSTOM_TITLE, text_or_empty(payload.get("thread_name")))
     return []

@@ -133,7 +133,6 @@ def _count_tokens(identity: str, usage: Any, facts: TranscriptState) -> None:
         input_tokens = max(0, count_or_zero(usage.get("inputTokens")) - cached)
         counts = TokenCounts(input_tokens, count_or_zero(usage.get("outputTokens")), cached)
         facts.add_tokens(identity[:80], counts)
-        facts.set_context(input_tokens + cached, count_or_zero(usage.get("maxPromptTokens")))
 
 
 FORMAT = TranscriptFormat(AGENTS["copilot"].transcript_tool, _is_copilot_record, _parse_copilot_record)

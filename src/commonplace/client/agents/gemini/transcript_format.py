@@ -94,7 +94,6 @@ def _parse_message(message: Record, facts: TranscriptState) -> list[TranscriptEv
         cached = count_or_zero(tokens.get("cached"))
         input_tokens = max(0, count_or_zero(tokens.get("input")) - cached)
         facts.add_tokens(identity, TokenCounts(input_tokens, count_or_zero(tokens.get("output")), cached))
-        facts.set_context(input_tokens + cached)
     for call in list_records(message.get("toolCalls")):
         events += _parse_call(call, facts)
     return events

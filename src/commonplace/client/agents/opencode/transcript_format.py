@@ -78,7 +78,6 @@ def _parse_message_facts(record: Record, facts: TranscriptState) -> list[Transcr
         cached, fresh = count_or_zero(get_nested(tokens, "cache", "read")), count_or_zero(tokens.get("input"))
         cost = parse_dollars(record.get("cost"))
         facts.add_tokens(identity, TokenCounts(fresh, count_or_zero(tokens.get("output")), cached, cost))
-        facts.set_context(fresh + cached + count_or_zero(get_nested(tokens, "cache", "write")))
     fault = text_or_empty(get_nested(record, "error", "data", "message"))
     return [Message("system", fault)] if fault and facts.remember_key(f"e {identity}") is None else []
 

@@ -99,7 +99,6 @@ def _count_tokens(message: Record, facts: TranscriptState) -> None:
         cost = parse_dollars(get_nested(usage, "cost", "total"))
         identity = text_or_empty(message.get("responseId"))[:80]
         facts.add_tokens(identity, TokenCounts(fresh, count_or_zero(usage.get("output")), cached, cost))
-        facts.set_context(fresh + cached + count_or_zero(usage.get("cacheWrite")))
 
 
 FORMAT = TranscriptFormat(ARCHIVED_PROGRAMS["pi"].transcript_tool, _is_pi_record, _parse_pi_record)

@@ -95,7 +95,6 @@ def _parse_turn(record: Record, parts: list[Record], facts: TranscriptState) -> 
         fresh = max(0, count_or_zero(usage.get("promptTokenCount")) - cached)
         counts = TokenCounts(fresh, count_or_zero(usage.get("candidatesTokenCount")), cached)
         facts.add_tokens(text_or_empty(record.get("uuid"))[:64], counts)
-        facts.set_context(fresh + cached)
     events: list[TranscriptEvent] = []
     for part in parts:
         if isinstance(call := part.get("functionCall"), dict):

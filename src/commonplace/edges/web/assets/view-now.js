@@ -8,7 +8,6 @@ import { counts, overview, whole } from "./overview.js";
 import { showRequest, without } from "./requests.js";
 import { copy, link, project, route, tick, write } from "./state.js";
 import { showStream, stream } from "./stream.js";
-import { loadTokenUse, showTotalUse, showUse } from "./token-use.js";
 import { isTutorialOpen, showTutorial } from "./tutorial.js";
 import { drawn, loaded, whenIdle } from "./view.js";
 
@@ -22,7 +21,6 @@ const overviewSource = { get data() { return overview.data; }, get error() { ret
 export const view = {
   title: "Now",
   load(events) {
-    whenIdle(() => void loadTokenUse(events));
     return Promise.all([overview.load(), stream.load()]);
   },
   show,
@@ -55,7 +53,7 @@ function show() {
         </section>
         ${isNew ? showTutorial(now, stream.data?.events ?? []) : ""}
         ${isNew && !now.agents.length ? "" : html`
-        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.counts.agents || ""}</span>${showTotalUse()}</h2>
+        <section aria-labelledby="agents"><h2 id="agents">Agents <span class="count">${now.counts.agents || ""}</span></h2>
           ${now.agents.length
             ? html`<ul class="cards">${each(drawn(firstRows("agents", now.agents), 1 / 2), (agent) => agent.project + agent.session, showAgent)}</ul>${showRest("agents", now.counts.agents)}`
             : html`<p class="calm">No agent is working. The next session appears here by itself.</p>`}
@@ -133,7 +131,6 @@ function showAgent(agent) {
       ${project() === "*" ? html`<span class="chip">${agent.project}</span>` : ""}
       ${agent.branch ? html`<span class="chip" title="branch">${icon("branch")}${agent.branch}</span>` : ""}
       ${agent.holds?.length ? html`<span class="chip" title="${agent.holds.join("\n")}">${icon("lock")}${count(agent.holds.length, "file")}</span>` : ""}
-      ${showUse(agent)}
       ${agent.is_subagent ? html`<span class="chip">sub-agent</span>` : ""}
       ${agent.tmux_target ? html`<button class="chip" title="Copy the command that shows its terminal" onclick=${() => copy(`tmux attach -t ${agent.tmux_target}`)}>tmux ${agent.tmux_target}</button>` : ""}
     </footer>
