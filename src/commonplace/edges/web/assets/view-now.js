@@ -9,7 +9,7 @@ import { showRequest, without } from "./requests.js";
 import { copy, link, project, route, tick, write } from "./state.js";
 import { showStream, stream } from "./stream.js";
 import { isTutorialOpen, showTutorial } from "./tutorial.js";
-import { drawn, loaded, whenIdle } from "./view.js";
+import { drawn, loaded } from "./view.js";
 
 const QUIET_MILLISECONDS = 5 * 60 * 1000;
 // More than a screen shows, and few enough that a large team is drawn at once.
@@ -20,7 +20,7 @@ const overviewSource = { get data() { return overview.data; }, get error() { ret
 /** @type {import("./view.js").View} */
 export const view = {
   title: "Now",
-  load(events) {
+  load() {
     return Promise.all([overview.load(), stream.load()]);
   },
   show,
