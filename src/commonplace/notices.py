@@ -297,10 +297,10 @@ def _render_free_paths(bodies: Sequence[_Body]) -> str:
     """A region is named as it was asked for, with its version, so that the same lines can be locked."""
     paths = [body["path"] for body in bodies]
     verb, pronoun = ("is", "it") if len(set(paths)) == 1 else ("are", "them")
-    first = min(bodies, key=lambda body: body["until"])
+    until = min(str(body["until"]) for body in bodies)
     return (
-        f"{list_names(paths, _MAX_NAMES)} {verb} free and reserved for you until {first['until']}"
-        f" ({first['seconds']} s): lock {pronoun} with memory_lock_files."
+        f"{list_names(paths, _MAX_NAMES)} {verb} free: lock {pronoun} with memory_lock_files. Until {until} nobody who"
+        " began to wait after you gets in before you."
     )
 
 

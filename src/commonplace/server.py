@@ -29,7 +29,7 @@ from commonplace.project import list_old_spellings
 from commonplace.retention import RetentionRun
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
-from commonplace.rooms.locks import lease_time
+from commonplace.rooms.locks import store as lease_time
 from commonplace.row_checks import hash_rows_without_hash
 from commonplace.store.database import Database, Tx
 from commonplace.store.lease_clock import LeaseClock

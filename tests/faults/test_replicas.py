@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from commonplace import activity
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import read_wall_clock
 from commonplace.config import Settings
+from commonplace.masking.session_ids import hash_session_id
 from commonplace.store.postgres import Postgres
 from patience import PATIENCE_SECONDS
 from team import PATIENT_TIMEOUTS, Agent
@@ -39,7 +39,7 @@ class Roamer:
 
     @property
     def session(self) -> str:
-        return activity.hash_session_id(self.session_id)
+        return hash_session_id(self.session_id)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(Agent(self.chance.choice(self.replicas), self.session_id), name)

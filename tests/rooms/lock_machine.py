@@ -27,12 +27,14 @@ from lock_paths import (
 )
 from lock_queue_model import QueueModel
 
-from commonplace import access, activity, errors
+from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.config import Settings
-from commonplace.rooms.locks import fence, lease_time
+from commonplace.masking.session_ids import hash_session_id
+from commonplace.rooms.locks import granting
+from commonplace.rooms.locks import store as lease_time
 from commonplace.store.database import Tx
 from commonplace.store.lease_clock import LeaseClock
 from commonplace.store.migrate import migrate
@@ -146,12 +148,12 @@ class Machine(RuleBasedStateMachine):
         if name not in self.sessions:
             start = Agent(self.world.calls).start_session(project=self.project, claude_instance=name)
             self.sessions[name] = self.world.run(start)["session_id"]
-            self.queue.start_session(name, activity.hash_session_id(self.sessions[name]))
+            self.queue.start_session(name, hash_session_id(self.sessions[name]))
             self.world.clock.now += BETWEEN_CALLS
         return self.sessions[name]
 
     def session_digest(self, name: str) -> str:
-        return activity.hash_session_id(self.open_session(name))
+        return hash_session_id(self.open_session(name))
 
     def load_leases(self) -> list[dict[str, Any]]:
         query = "select path, session, mode, token, expires_at from lease where project = $1"
@@ -342,7 +344,7 @@ class Machine(RuleBasedStateMachine):
     def leave_queue(self, session: str, files: list[str] | None, has_released: bool) -> None:
         self.was_waiting = self.queue.is_waiting(session)
         if self.queue.withdraw(session, files) or has_released:
-            self.queue.offer()
+            self.queue.tell_free()
 
     @rule(index=indexes)
     def release_what_is_held(self, index: int) -> None:
@@ -384,15 +386,13 @@ class Machine(RuleBasedStateMachine):
         assert self.passes_the_fence(old, file) is good
 
     def passes_the_fence(self, old: Granted, file: str) -> bool:
-        ids_by_digest = {
-            activity.hash_session_id(session_id): session_id for session_id in self.sessions.values()
-        }
+        ids_by_digest = {hash_session_id(session_id): session_id for session_id in self.sessions.values()}
         if old.session not in ids_by_digest:  # an ended session can present nothing
             return False
 
         async def present_token(tx: Tx) -> None:
             call = await self.world.calls.bind_call(tx, access.LOCAL, ids_by_digest[old.session], None)
-            await fence.require_current_tokens(call, [old.token], [file])
+            await granting.require_current_tokens(call, [old.token], [file])
 
         try:
             self.world.run(self.world.store.read(present_token))

@@ -1,4 +1,4 @@
-"""The queue for locks as a plain model: who waits for what, since when, and for whom a free path is reserved.
+"""The queue for locks as a plain model: who waits for what, since when, and whose turn it is at a free path.
 
 It reads what is held, and the time, from the machine whose part it is (`lock_machine.py`).
 """
@@ -14,7 +14,7 @@ from commonplace.clock import MINUTE, SECOND
 if TYPE_CHECKING:
     from lock_machine import Held, Machine
 
-RESERVATION = 60 * SECOND
+TURN = 20 * SECOND
 EXPECTED_LEASE = 30 * MINUTE
 
 
@@ -62,7 +62,7 @@ class QueueModel:
     def note_activity(self, session: str, was_waiting: bool) -> None:
         self.active[session] = max(self.active[session], self.wall)
         if was_waiting:
-            self.offer()
+            self.tell_free()
 
     # -- who is next ------------------------------------------------------------------------------------------
 
@@ -80,53 +80,33 @@ class QueueModel:
     def is_lost(self, wait: Wait) -> bool:
         return 0 < wait.reserved_until <= self.machine.now
 
-    def offer(self, asking: str = "") -> list[Wait]:
-        """End what was not used, and reserve what is free for the first of those who wait; return who waits then."""
-        after: list[Wait] = []
-        waits = self.list_waits(asking)
-        for wait in waits:
+    def tell_free(self, asking: str = "") -> list[Wait]:
+        """End the turns that were not used, begin those of paths that came free; return who waits then."""
+        for wait in self.list_waits(asking):
+            key = (wait.session, wait.path)
+            if wait.session == asking:
+                continue
             if self.is_lost(wait):
-                del self.waits[wait.session, wait.path]
-        waits = [wait for wait in waits if not self.is_lost(wait)]
-        reserved = [wait for wait in waits if self.is_reserved(wait)]
-        for wait in waits:
-            if self.is_reserved(wait) or self.is_held_by_others(wait):
-                after.append(wait)
-            elif self.holds_already(wait):
-                del self.waits[wait.session, wait.path]
-            elif any(other.session != wait.session and exclude(wait, other) for other in reserved):
-                after.append(wait)
-            else:
-                end = self.machine.now + RESERVATION
-                offered = replace(wait, reserved_until=end, until=max(wait.until, end))
-                after.append(offered)
-                reserved.append(offered)
-                if wait.session != asking:
-                    self.waits[wait.session, wait.path] = offered
-        return after
+                del self.waits[key]
+            elif not wait.reserved_until and not self.is_held_by_others(wait):
+                end = self.machine.now + TURN
+                self.waits[key] = replace(wait, reserved_until=end, until=max(wait.until, end))
+        return self.list_waits(asking)
 
     def is_held_by_others(self, wait: Wait) -> bool:
         keys = self.machine.conflicting_keys(wait.session, wait.path, wait.mode)
         return any(self.machine.blocks_others(self.machine.held[key]) for key in keys)
 
-    def holds_already(self, wait: Wait) -> bool:
-        return any(
-            held.mode == "exclusive" and self.machine.blocks_others(held) and covers_path(path, wait.path)
-            for path, held in self.machine.held_by(wait.session).items()
-        )
-
     # -- what a request does ----------------------------------------------------------------------------------
 
     def ask(self, session: str, request: dict[str, Any]) -> tuple[list[Wait], list[tuple[str, Wait]]]:
-        """Who waits, and what of the request is reserved for somebody who waited longer."""
+        """Who waits, and where it is the turn of somebody who waited longer."""
         wished = [Wait(session, path, request["mode"], 0, 0) for path in request["files"]]
 
         def meets_wish(wait: Wait) -> bool:
             return any(wait.path == wish.path or exclude(wish, wait) for wish in wished)
 
-        waits = self.list_waits(session)
-        if any(self.is_lost(wait) if wait.session == session else meets_wish(wait) for wait in waits):
-            waits = self.offer(session)
+        waits = self.tell_free(session)
         own = [wait.place for wait in waits if wait.session == session and meets_wish(wait)]
         reserved = [
             (wish.path, wait)
@@ -177,9 +157,13 @@ class QueueModel:
             before = self.waits.get((session, path))
             fresh = Wait(session, path, request["mode"], self.wall, end)
             if before and before.until > self.machine.now:
-                fresh = replace(before, mode=request["mode"], until=max(before.until, end))
+                turn = 0 if self.is_lost(before) else before.reserved_until
+                fresh = replace(
+                    before, mode=request["mode"], until=max(before.until, end), reserved_until=turn
+                )
             elif before:
-                fresh = replace(fresh, until=max(before.until, end))
+                turn = before.reserved_until if self.is_reserved(before) else 0
+                fresh = replace(fresh, until=max(before.until, end), reserved_until=turn)
             self.waits[session, path] = fresh
 
     def withdraw(self, session: str, files: list[str] | None) -> bool:

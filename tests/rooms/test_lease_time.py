@@ -10,7 +10,7 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.clock import SECOND, iso
 from commonplace.config import Settings
-from commonplace.rooms.locks import lease_time
+from commonplace.rooms.locks import store as lease_time
 from commonplace.store.lease_clock import LeaseClock
 from team import Agent, HandClock, Team, open_store
 

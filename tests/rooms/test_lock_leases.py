@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from commonplace import access, errors
-from commonplace.rooms.locks.token_epoch import raise_token_epoch
+from commonplace.rooms.locks.store import raise_token_epoch
 from commonplace.server import delete_old_rows
 from patience import PATIENCE_SECONDS
 

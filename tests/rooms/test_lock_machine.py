@@ -8,8 +8,8 @@ from lock_machine import World, run_machine
 from lock_paths import B1, B2, B3, D1, FILES, L1, L2, S1, S2, S3, C
 
 from commonplace import file_region
-from commonplace.rooms.locks import fence, operations, paths, prefixes, reservations, store, waiters
-from commonplace.rooms.locks import lease as leases
+from commonplace.rooms.locks import granting, operations, paths, store, waiting
+from commonplace.rooms.locks import model as leases
 from commonplace.store import lease_clock
 
 
@@ -60,7 +60,7 @@ def _no_fence(patch):
     async def require_nothing(*_arguments):
         pass
 
-    patch.setattr(fence, "require_current_tokens", require_nothing)
+    patch.setattr(granting, "require_current_tokens", require_nothing)
 
 
 def _delay_ignored(patch):
@@ -85,11 +85,11 @@ def _taken_over_lease_stays(patch):
 
 
 def _directories_above_not_read(patch):
-    patch.setattr(prefixes, "list_ancestor_prefixes", lambda prefix: [prefix])
+    patch.setattr(paths, "list_ancestor_prefixes", lambda prefix: [prefix])
 
 
 def _files_below_not_read(patch):
-    patch.setattr(prefixes, "_outermost_prefixes", lambda _prefixes: [])
+    patch.setattr(paths, "_outermost_prefixes", lambda _prefixes: [])
 
 
 def _lease_ends_early(patch):
@@ -156,32 +156,34 @@ def _region_gives_the_file(patch):
     patch.setattr(leases, "region_covers", lambda _a, _b: True)
 
 
-def _reservation_ignored(patch):
-    patch.setattr(reservations.LockQueue, "list_conflicts", lambda *_: [])
+def _turn_ignored(patch):
+    patch.setattr(waiting, "list_turns", lambda *_: [])
 
 
-def _reservation_never_ends(patch):
-    patch.setattr(reservations.Waiter, "has_reservation", lambda waiter, _now: waiter.reserved_until > 0)
+def _turn_never_ends(patch):
+    patch.setattr(waiting.Waiter, "has_turn", lambda waiter, _now: waiter.turn_until > 0)
 
 
 def _last_waiter_first(patch):
-    list_waiters = waiters.list_waiters
-
-    async def list_backwards(*arguments):
-        return list(reversed(await list_waiters(*arguments)))
-
-    patch.setattr(waiters, "list_waiters", list_backwards)
+    patch.setattr(waiting.Waiter, "place", property(lambda waiter: (-waiter.at, waiter.session)))
 
 
 def _place_lost_by_asking_again(patch):
-    insert_waiters = waiters.insert_waiters
+    insert_waiters = waiting.insert_waiters
 
     async def insert_anew(tx, session, decision, *arguments):
         paths_met = {request.path for request, _ in decision.conflicts}
-        await waiters.delete_waiters(tx, session.project, session.id, sorted(paths_met))
+        await waiting.delete_waiters(tx, session.project, session.id, sorted(paths_met))
         await insert_waiters(tx, session, decision, *arguments)
 
-    patch.setattr(waiters, "insert_waiters", insert_anew)
+    patch.setattr(waiting, "insert_waiters", insert_anew)
+
+
+def _nobody_told(patch):
+    async def tell_nobody(tx, project, _now, asking=""):
+        return await waiting.list_waiters(tx, project, await tx.clock(), False, asking), []
+
+    patch.setattr(waiting, "tell_free_paths", tell_nobody)
 
 
 # Each with the paths that show it, so that few examples are needed.
@@ -194,17 +196,18 @@ PATHS_THAT_SHOW = {
     _region_gives_the_file: [C, B1, L1],
     _jumps_taken_over: FILES[:1],
     _release_takes_others_along: FILES[:1],
-    _reservation_ignored: FILES[:2],
-    _reservation_never_ends: FILES[:2],
+    _turn_ignored: FILES[:2],
+    _turn_never_ends: FILES[:2],
     _last_waiter_first: FILES[:1],
     _place_lost_by_asking_again: FILES[:1],
+    _nobody_told: FILES[:1],
 }
 BUGS = [
     _no_fence,
     _token_reused,
     _directory_ignored,
     _touching_lines_ignored,
-    _reservation_ignored,
+    _turn_ignored,
 ]
 # The machine needs seconds for each of these: `make faults` has them.
 RARE_BUGS = [

@@ -2,7 +2,8 @@
 
 import pytest
 
-from commonplace import access, activity, errors
+from commonplace import access, errors
+from commonplace.masking.session_ids import hash_session_id
 
 EPOCH = 1 << 40
 CLOCK_START = "2027-01-15T08:00:00Z"
@@ -50,7 +51,7 @@ async def test_lock_files_refuses_what_another_holds_and_names_the_holder(team):
             }
         ],
         "message": "1 of 1 paths are locked by others; nothing was locked."
-        " The holder was told, and a notice tells you when it is reserved for you: call again then (memory_unlock_files withdraws this)."
+        " The holder was told. A notice tells you once when it is free (memory_unlock_files withdraws this)."
         " Do other work, or call again with wait_seconds.",
     }
 
@@ -344,7 +345,7 @@ async def test_locks_never_show_a_session_id(team):
     await alice.lock_files(files=["a.py"])
     replies = repr([await bob.lock_files(files=["a.py"]), await bob.get_locks()])
     assert alice.session_id not in replies
-    assert activity.hash_session_id(alice.session_id) not in replies
+    assert hash_session_id(alice.session_id) not in replies
 
 
 @pytest.mark.parametrize(

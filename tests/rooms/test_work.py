@@ -2,8 +2,9 @@
 
 import pytest
 
-from commonplace import activity, errors
+from commonplace import errors
 from commonplace.clock import iso
+from commonplace.masking.session_ids import hash_session_id
 from commonplace.server import delete_old_rows
 
 CLOCK_START = "2027-01-15T08:00:00Z"
@@ -378,7 +379,7 @@ async def test_get_active_work_never_shows_a_session_id(team):
     await alice.update_work(title="cart", status="blocked", waiting_for_signal="x", signals=["y"])
     reply = repr(await bob.get_active_work())
     assert alice.session_id not in reply
-    assert activity.hash_session_id(alice.session_id) not in reply
+    assert hash_session_id(alice.session_id) not in reply
 
 
 async def test_start_session_shows_what_others_signalled_since_and_wait_for(team):

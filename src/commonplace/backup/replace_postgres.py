@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from commonplace import errors
 from commonplace.backup.restore import Restoration
-from commonplace.rooms.locks.token_epoch import FIRST_EPOCH
+from commonplace.rooms.locks.store import FIRST_EPOCH
 from commonplace.store.postgres import Postgres
 from commonplace.store.postgres_connection import PostgresTimeouts
 from commonplace.store.postgres_errors import DRIVER_ERRORS, postgres_refusal

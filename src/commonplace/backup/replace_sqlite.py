@@ -14,7 +14,7 @@ import apsw
 from commonplace.backup.container import flush_folder
 from commonplace.backup.restore import Restoration
 from commonplace.data_folder import DATABASE, lock_data_folder, make_private, mark_created
-from commonplace.rooms.locks.token_epoch import FIRST_EPOCH
+from commonplace.rooms.locks.store import FIRST_EPOCH
 from commonplace.store.snapshot import Snapshot
 from commonplace.store.sqlite import Sqlite
 from commonplace.store.sqlite_snapshot import SqliteSnapshot

@@ -14,7 +14,7 @@ from commonplace.backup.inspection import InspectedBackup, list_differences
 from commonplace.backup.load import BackupLoader
 from commonplace.clock import DAY, Clock
 from commonplace.data_folder import DATABASE
-from commonplace.rooms.locks.token_epoch import FIRST_EPOCH, raise_token_epoch
+from commonplace.rooms.locks.store import FIRST_EPOCH, raise_token_epoch
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import apply_migration_files
 from commonplace.store.snapshot import Snapshot

@@ -11,7 +11,9 @@ from typing import Any
 
 from commonplace import call, events, idempotency
 from commonplace.edges import project_events
-from commonplace.rooms.locks import fence, lease, operations, store
+from commonplace.rooms.locks import granting as fence
+from commonplace.rooms.locks import model as lease
+from commonplace.rooms.locks import operations, store
 from commonplace.rooms.sessions import operations as session_operations
 from commonplace.rooms.work import operations as work_operations
 from commonplace.store import lease_clock, postgres, postgres_tx, sqlite

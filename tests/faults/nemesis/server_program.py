@@ -42,10 +42,10 @@ from commonplace import activity  # noqa: E402
 from commonplace.cli import serve as _serve  # noqa: E402, F401 - everything that a server needs
 from commonplace.edges import application as _application  # noqa: E402, F401
 from commonplace.edges.http import listener as _listener  # noqa: E402, F401
-from commonplace.rooms.locks import lease as leases  # noqa: E402
+from commonplace.rooms.locks import model as leases  # noqa: E402
 from commonplace.rooms.locks import operations as lock_operations  # noqa: E402
-from commonplace.rooms.locks import reservations  # noqa: E402
 from commonplace.rooms.locks import store as lock_store  # noqa: E402
+from commonplace.rooms.locks import waiting as lock_waiting  # noqa: E402
 from commonplace.store import postgres_tx, sqlite  # noqa: E402
 from nemesis import mutants, power_cut  # noqa: E402
 from nemesis.lease_checker import RESERVATION_SHARE  # noqa: E402
@@ -56,7 +56,7 @@ def shorten_leases(seconds: float) -> None:
     second = int(seconds * clock.SECOND)
     lock_operations.MINUTE = second
     leases.TAKEOVER_DELAY = lock_store.TAKEOVER_DELAY = second // 4
-    reservations.LOCK_RESERVATION = int(second * RESERVATION_SHARE)
+    lock_waiting.TURN = int(second * RESERVATION_SHARE)
     activity._TOUCH_INTERVAL_MICROSECONDS = second // 12
 
 

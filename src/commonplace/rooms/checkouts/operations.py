@@ -20,7 +20,7 @@ from commonplace.rooms.checkouts.contributes import EVENTS
 from commonplace.rooms.checkouts.store import CheckoutPlace, CheckoutState
 from commonplace.rooms.guidelines.model import GLOBAL_SCOPE
 from commonplace.rooms.guidelines.store import count_rule_hit
-from commonplace.rooms.locks.lease import Lease, LeaseMoment, LockRequest
+from commonplace.rooms.locks.model import Lease, LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, list_leases_of_others, project_ignores_case
 from commonplace.store.database import Row
 

@@ -2,14 +2,21 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.locks.boot import LOCK_WAITS_SECTION, RELEVANT_LOCKS_SECTION, YOUR_LOCKS_SECTION
-from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER
-from commonplace.rooms.locks.operations import get_locks, lock_files, unlock_files
-from commonplace.rooms.locks.releases import release_lock, return_lock
-from commonplace.rooms.locks.reservations import OFFER_TO_WAITERS
-from commonplace.rooms.locks.resources import LOCKS, list_locks
-from commonplace.rooms.locks.retention import EXPIRED_WAITERS, LAPSED_LEASES
+from commonplace.rooms.locks.contributes import (
+    EXPIRED_WAITERS,
+    FILES_LOCKED,
+    FILES_RELEASED,
+    LAPSED_LEASES,
+    LEASE_TAKEN_OVER,
+    LOCK_WAITS_SECTION,
+    LOCKS,
+    RELEVANT_LOCKS_SECTION,
+    YOUR_LOCKS_SECTION,
+    list_locks,
+)
+from commonplace.rooms.locks.operations import get_locks, lock_files, release_lock, return_lock, unlock_files
 from commonplace.rooms.locks.store import RENEW_LEASES
+from commonplace.rooms.locks.waiting import TELL_WAITERS
 
 ROOM = Room(
     name="locks",
@@ -20,7 +27,7 @@ ROOM = Room(
     boot_sections=(YOUR_LOCKS_SECTION, LOCK_WAITS_SECTION, RELEVANT_LOCKS_SECTION),
     retention=(LAPSED_LEASES, EXPIRED_WAITERS),
     resources=(LOCKS,),
-    on_activity=(RENEW_LEASES, OFFER_TO_WAITERS),
+    on_activity=(RENEW_LEASES, TELL_WAITERS),
     events=(FILES_LOCKED, FILES_RELEASED, LEASE_TAKEN_OVER),
     agent_columns=declare_agent_columns(
         session=("lease.agent", "lock_waiter.agent"),

@@ -1,23 +1,28 @@
 """Grant leases to the session of a call: read what others hold, decide, take over what lapsed, store.
 
-`lease.py` decides without a store; `operations.py` and `releases.py` say who may ask and what is answered.
+`model.py` decides without a store; `operations.py` says who may ask and what is answered.
+
+Fenced writes: a call presents the fencing tokens of its locks, and a token whose lock is gone is refused. A takeover deletes
+the lease that it replaces, so a token is current exactly as long as its lease exists.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
 
 from commonplace import errors
+from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Call
 from commonplace.file_region import split_region
 from commonplace.identity.liveness import list_dormant_sessions, lock_dormant_sessions
 from commonplace.notices import notify_sessions
-from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import paths, reservations, store, waiters
-from commonplace.rooms.locks.events import LEASE_TAKEN_OVER
-from commonplace.rooms.locks.lease import Lease, LeaseTerms, LockDecision, LockRequest
-from commonplace.rooms.locks.reservations import LockQueue
+from commonplace.rooms.locks import model as leases
+from commonplace.rooms.locks import paths, store
+from commonplace.rooms.locks.contributes import LEASE_TAKEN_OVER
+from commonplace.rooms.locks.model import Lease, LeaseTerms, LockDecision, LockRequest
 from commonplace.store.database import Work
 from commonplace.store.shared_reads import run_together
 
@@ -42,12 +47,11 @@ def canonicalize_files(files: Sequence[str], directory: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LockState:
-    """The time, the settings, the leases that may overlap, and the paths that the session will be told are free."""
+    """The time, the settings, and the leases that may overlap."""
 
     now: int
     scope: store.LockScope
     candidates: list[Lease]
-    free: list[str]
 
 
 async def load_lock_state(call: Call, requests: Sequence[LockRequest], fold: bool) -> LockState:
@@ -56,28 +60,8 @@ async def load_lock_state(call: Call, requests: Sequence[LockRequest], fold: boo
         lambda tx: tx.clock(),
         lambda tx: store.load_lock_scope(tx, call.project, call.own_session.id),
         lambda tx: store.list_candidate_leases(tx, call.project, requests, fold),
-        lambda tx: waiters.list_free_paths(tx, call.own_session),
     ]
     return LockState(*await run_together(call.tx, works))
-
-
-async def load_queue(call: Call, state: LockState, fold: bool) -> LockQueue:
-    if not state.scope.has_waiters:
-        return LockQueue()
-    return await reservations.load_queue(call.tx, call.own_session, fold, state.now)
-
-
-async def ask_queue(
-    call: Call, requests: Sequence[LockRequest], state: LockState, decision: LockDecision, fold: bool
-) -> LockQueue:
-    """Add to the conflicts what is reserved for others, or is reserved now because they waited longer."""
-    queue, session, now = await load_queue(call, state, fold), call.own_session.id, state.now
-    if queue.meets_others(requests, session, now):
-        queue = await reservations.offer_free_paths(
-            call.tx, call.project, queue, fold, now, call.now, asking=session
-        )
-    decision.conflicts += queue.list_conflicts(requests, session, now)
-    return queue
 
 
 async def decide_under_contention(
@@ -150,3 +134,37 @@ async def store_grants(
         )
     await store.upsert_leases(call.tx, call.project, granted)
     return granted
+
+
+_MAX_TOKENS = 200
+
+
+def _list_single_token(value: Any) -> Any:
+    return [value] if isinstance(value, int) else value
+
+
+FencingTokens = Annotated[
+    list[Annotated[int, Field(ge=1, le=MAX_INTEGER)]],
+    BeforeValidator(_list_single_token),
+    Field(min_length=1, max_length=_MAX_TOKENS),
+]
+"""The tokens of one or more locks; one token may be passed as a number."""
+
+
+async def require_current_tokens(call: Call, tokens: Sequence[int], files: Sequence[str] = ()) -> None:
+    """Refuse tokens whose locks this session no longer holds, and canonical paths that no lock of a token covers."""
+    fold = await store.project_ignores_case(call.tx, call.project)
+    session = call.own_session
+    leases = await store.list_leases_with_tokens(call.tx, session.project, session.id, tokens, fold)
+    current = {lease.token for lease in leases}
+    stale = sorted(set(tokens) - current)
+    uncovered = [path for path in files if not any(lease.covers_path(path) for lease in leases)]
+    if not stale and not uncovered:
+        return
+    subject = store.format_file_names(uncovered) if uncovered else f"token {', '.join(map(str, stale[:5]))}"
+    raise errors.StaleToken(
+        f"You no longer hold the lock for {subject}: it lapsed, was released, or another agent took it over.",
+        hint="Lock the files again with memory_lock_files, check what others changed, and pass the new token.",
+        files=uncovered,
+        tokens=stale,
+    )

@@ -1,27 +1,30 @@
-"""Lock files or regions of them, unlock them, and list locks.
+"""Lock files or regions of them, unlock them, list locks; and release a lock of an agent as a person or an admin.
 
-`granting.py` grants, `lease.py` decides what may be granted, `paths.py` compares paths, `file_region.py` regions, `store.py`
-has the SQL. `releases.py` is for people who release what an agent holds.
+`granting.py` grants, `waiting.py` knows who waits, `model.py` decides what may be granted, `store.py` has the SQL.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from msgspec import structs
 from pydantic import Field
 
 from commonplace import errors
+from commonplace.arguments import AgentName
 from commonplace.call import Call
-from commonplace.clock import MINUTE
+from commonplace.clock import MINUTE, SECOND, format_age, iso
 from commonplace.file_region import shorten_path
+from commonplace.identity import session as agent_session
 from commonplace.identity.acting import no_session
-from commonplace.identity.liveness import list_dormant_sessions
+from commonplace.identity.liveness import TAKEOVER_SILENCE, list_dormant_sessions, list_superseded_sessions
+from commonplace.identity.session import AgentSession
+from commonplace.notices import notify_sessions
 from commonplace.operation import operation
-from commonplace.rooms.locks import lease as leases
-from commonplace.rooms.locks import reservations, store, waiters
-from commonplace.rooms.locks.claimed_files import list_changed_files
-from commonplace.rooms.locks.events import FILES_LOCKED, FILES_RELEASED
+from commonplace.rooms.locks import granting, store, waiting
+from commonplace.rooms.locks import model as leases
+from commonplace.rooms.locks.contributes import FILES_LOCKED, FILES_RELEASED, list_changed_files
 from commonplace.rooms.locks.granting import (
-    ask_queue,
     canonicalize_files,
     decide_under_contention,
     list_dormant_holders,
@@ -29,35 +32,45 @@ from commonplace.rooms.locks.granting import (
     store_grants,
     take_over_leases,
 )
-from commonplace.rooms.locks.holders import Holders, describe_holders
-from commonplace.rooms.locks.lease import Lease, LeaseMoment, LeaseTerms, LockDecision, LockMode, LockRequest
 from commonplace.rooms.locks.model import (
+    DEFAULT_LEASE_MINUTES,
     MAX_LISTED_LOCKS,
     MAX_LOCKS_PER_SESSION,
     ChangedFile,
+    Lease,
     LeaseMinutes,
+    LeaseMoment,
+    LeaseTerms,
     Lock,
     LockConflict,
+    LockDecision,
     LockFilesReply,
     LockGrant,
     LockListing,
+    LockMode,
     LockPath,
     LockPaths,
     LockReason,
+    LockRequest,
     LockWaiter,
     LockWaitSeconds,
     OwnLock,
+    ReleasedLock,
+    ReleasedLocks,
+    ReleaseReason,
+    ReturnedLock,
+    ShortSession,
     UnlockFilesReply,
 )
-from commonplace.rooms.locks.reservations import LockQueue
+from commonplace.shortening import shorten_line
 from commonplace.store.counters import advance_counter
 from commonplace.store.database import Row, Tx, Work
 from commonplace.store.shared_reads import run_together
 from commonplace.waiting import WaitForEvents
 
-_TOLD_WHEN_RESERVED = (
-    "notice tells you when {pronoun} reserved for you: call again then (memory_unlock_files withdraws this)."
-)
+_MAX_RELEASE_REASON_CHARACTERS = 200
+_FREED = "stop editing {pronoun} and lock {pronoun} again before you go on."
+_TOLD = "A notice tells you once when it is free (memory_unlock_files withdraws this)."
 _WAIT_OR_WORK = "Do other work, or call again with wait_seconds."
 _WAIT_ON_OR_WORK = "Do other work, or call again to go on waiting."
 
@@ -73,7 +86,7 @@ async def lock_files(
     call: Call,
     files: Annotated[LockPaths, Field(description="Paths, dir/, globs, a.py#f.")],
     reason: LockReason = "",
-    minutes: LeaseMinutes = 30,
+    minutes: LeaseMinutes = DEFAULT_LEASE_MINUTES,
     mode: LockMode = "exclusive",
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
@@ -87,9 +100,12 @@ async def lock_files(
     state = await load_lock_state(call, requests, fold)
     now = state.now
     decision = await decide_under_contention(call, requests, fold, now, state.candidates)
-    queue = await ask_queue(call, requests, state, decision, fold)
+    waiters, told = await _list_waiters(call, state)
+    decision.conflicts += waiting.list_turns(waiters, requests, call.own_session.id, now)
     if decision.conflicts:
-        return await _answer_conflict(call, decision, queue, len(paths_wanted), reason, now, wait_seconds)
+        return await _answer_conflict(
+            call, decision, bool(told), len(paths_wanted), reason, now, wait_seconds
+        )
     if state.scope.held_count + len(paths_wanted) - len(decision.held) > MAX_LOCKS_PER_SESSION:
         raise errors.TooMany(
             f"A session can hold at most {MAX_LOCKS_PER_SESSION:,} locks.",
@@ -99,19 +115,25 @@ async def lock_files(
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
     first_token = leases.fencing_token(state.scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = await store_grants(call, requests, decision, first_token, terms)
-    await reservations.keep_others_waiting(call.tx, call.own_session, queue, granted)
-    await reservations.delete_served_waiters(call.tx, call.own_session, queue, requests, state.free, fold)
+    await waiting.settle_waiters(call.tx, call.own_session, waiters, requests, granted)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
     call.emit(FILES_LOCKED, files=[lease.name for lease in granted], mode=mode)
     reply = _build_grant_reply(call, granted, decision, terms, news)
-    reply.wanted_by = queue.list_agents_waiting_for(granted)
+    reply.wanted_by = waiting.list_agents_waiting_for(waiters, granted)
     return reply
+
+
+async def _list_waiters(call: Call, state: granting.LockState) -> tuple[list[waiting.Waiter], list[str]]:
+    """Who waits in the project, and whose turn began now."""
+    if not state.scope.has_waiters:
+        return [], []
+    return await waiting.tell_free_paths(call.tx, call.project, call.now, call.own_session.id)
 
 
 async def _answer_conflict(
     call: Call,
     decision: LockDecision,
-    queue: LockQueue,
+    has_told: bool,
     requested: int,
     reason: str,
     now: int,
@@ -120,15 +142,13 @@ async def _answer_conflict(
     """Tell the holders that somebody waits for their files, once. A wait goes on until the files are free or its time
     is over; only what cannot wait ends it, and the reply says which of these it was."""
     session, asked_at = call.own_session, call.now
-    holders = await describe_holders(call, decision)
-    before = queue.count_waiting_before(decision.conflicts, session.id, now)
-    reply = _build_conflict_reply(call, decision, holders, before, requested, now)
+    reply = await _build_conflict_reply(call, decision, requested, now)
     if not wait_seconds:
         reply.message = f"{reply.message} {_WAIT_OR_WORK}"
-        await waiters.begin_waiting(call.tx, session, decision, reason, now, asked_at)
+        await waiting.begin_waiting(call.tx, session, decision, reason, now, asked_at, 0)
         return reply
     names = {lease.agent for _, lease in decision.conflicts}
-    interruption = await waiters.find_interruption(call.tx, session, names) if session.has_notice else ""
+    interruption = await waiting.find_interruption(call.tx, session, names) if session.has_notice else ""
     ended = (
         f"The wait ended early, without the lock: {interruption} (see _notice)."
         if interruption
@@ -136,16 +156,18 @@ async def _answer_conflict(
     )
     reply.message = f"{ended} {reply.message} {_WAIT_ON_OR_WORK}"
 
-    async def write_offers(tx: Tx) -> None:
-        await reservations.offer_in_project(tx, session.project, asked_at)
+    async def tell_others(tx: Tx) -> None:
+        await waiting.tell_free_paths(tx, session.project, asked_at)
 
     raise WaitForEvents(
         call,
         reply,
         wait_seconds,
-        lambda tx: waiters.insert_waiters(tx, session, decision, reason, now, asked_at),
-        write_at_start=lambda tx: waiters.begin_waiting(tx, session, decision, reason, now, asked_at),
-        write_between=write_offers if queue.has_changed else None,
+        lambda tx: waiting.insert_waiters(tx, session, decision, reason, now, asked_at, 0),
+        write_at_start=lambda tx: waiting.begin_waiting(
+            tx, session, decision, reason, now, asked_at, wait_seconds
+        ),
+        write_between=tell_others if has_told else None,
         ends_with_notice=bool(interruption),
     )
 
@@ -209,7 +231,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     released = list({lease.token: lease for found in named.values() for lease in found}.values())
     if not files:
         released = held
-    withdrawn = await waiters.withdraw_waiters(
+    withdrawn = await waiting.withdraw_waiters(
         call.tx, call.own_session, [request.path for request in requests]
     )
     if released:
@@ -218,12 +240,12 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
     if released_names:
         call.subject = store.format_file_names(released_names)
         call.emit(FILES_RELEASED, files=released_names)
-    offers = LockQueue()
+    told = list[str]()
     if released_names or withdrawn:
-        offers = await reservations.offer_in_project(call.tx, call.project, call.now)
+        _, told = await waiting.tell_free_paths(call.tx, call.project, call.now)
     still_held = [lease.name for lease in held if lease not in released and lease.blocks_others(now)]
     if not still_held:
-        await waiters.drop_wanted_notices(call.tx, call.own_session)
+        await waiting.drop_wanted_notices(call.tx, call.own_session)
     return UnlockFilesReply(
         released=released_names,
         still_held=still_held,
@@ -232,7 +254,7 @@ async def unlock_files(call: Call, files: LockPaths | None = None) -> UnlockFile
             for path, found in named.items()
             if not any(lease.blocks_others(now) for lease in found)
         ],
-        notified=offers.list_offered_agents(),
+        notified=told,
         withdrawn=withdrawn,
     )
 
@@ -274,63 +296,73 @@ async def get_locks(
     dormant = await list_dormant_holders(call, others)
     earlier = [lease for lease in others if lease.session in dormant]
     others = [lease for lease in others if lease.session not in dormant]
-    waiting = await waiters.list_waiters(call.tx, call.project, now) if in_use["has_waiters"] else ()
-    wanted = None if path_pattern is None else [_request_pattern(call, path_pattern, fold)]
+    waiters = await waiting.list_waiters(call.tx, call.project, now, fold) if in_use["has_waiters"] else []
+    wanted = None if path_pattern is None else _request_pattern(call, path_pattern, fold)
     if wanted is not None:
-        waiting = [row for row in waiting if wanted[0].overlaps_path(row["path"], fold)]
+        waiters = [waiter for waiter in waiters if wanted.overlaps_path(waiter.request.path, fold)]
     moment = LeaseMoment(now, call.now)
     return LockListing(
         total_count=total + len(mine),
-        locks=[
-            Lock.from_lease(lease, moment, wanted[0] if wanted else None)
-            for lease in others[:MAX_LISTED_LOCKS]
-        ],
+        locks=[Lock.from_lease(lease, moment, wanted) for lease in others[:MAX_LISTED_LOCKS]],
         your_locks=[
             OwnLock.from_lease(lease, moment, call.own_session.id)
             for lease in [*mine, *earlier][:MAX_LISTED_LOCKS]
         ],
-        wanted_by=[LockWaiter.from_row(row, moment) for row in waiting],
+        wanted_by=[_show_waiter(waiter, moment) for waiter in waiters],
     )
 
 
-def _build_conflict_reply(
-    call: Call, decision: LockDecision, holders: Holders, before: int, requested: int, now: int
+def _show_waiter(waiter: waiting.Waiter, moment: LeaseMoment) -> LockWaiter:
+    has_turn = waiter.has_turn(moment.lease)
+    return LockWaiter(
+        file=waiter.request.file,
+        region=leases.LockedRegion.from_region(waiter.request.region),
+        agent=waiter.agent,
+        since=iso(waiter.at),
+        reserved_until=moment.show_time(waiter.turn_until) if has_turn else "",
+    )
+
+
+async def _build_conflict_reply(
+    call: Call, decision: LockDecision, requested: int, now: int
 ) -> LockFilesReply:
     moment = LeaseMoment(now, call.now)
-    conflicts = [
-        LockConflict.from_lease(request, lease, call.project, moment)
-        for request, lease in decision.conflicts[: leases.MAX_CONFLICTS]
-    ]
+    met = decision.conflicts[: leases.MAX_CONFLICTS]
+    tasks = await store.load_current_tasks(call.tx, call.project, {lease.agent for _, lease in met})
     files = len({request.path for request, _ in decision.conflicts})
-    summary = (
-        f"{files} of {requested} paths are {_describe_conflicts(decision, holders)}; nothing was locked."
-    )
+    names, advice = await _describe_holders(call, decision)
+    is_free = all(lease.is_reservation for _, lease in decision.conflicts)
+    state = f"free, but it is the turn of {names}, who waited longer" if is_free else f"locked by {names}"
+    summary = f"{files} of {requested} paths are {state}; nothing was locked."
     call.subject = summary
-    told = _TOLD_WHEN_RESERVED.format(pronoun="it is" if files == 1 else "they are")
-    told = f"A {told}" if _is_only_reserved(decision) else f"The holder was told, and a {told}"
     return LockFilesReply(
         success=False,
         locked=[],
-        conflicts=conflicts,
-        message=" ".join(filter(None, (summary, _format_place(before), holders.advice or told))),
+        conflicts=[
+            LockConflict.from_lease(request, lease, call.project, moment, tasks.get(lease.agent, ""))
+            for request, lease in met
+        ],
+        message=f"{summary} {advice or (_TOLD if is_free else f'The holder was told. {_TOLD}')}",
     )
 
 
-def _is_only_reserved(decision: LockDecision) -> bool:
-    return all(lease.is_reservation for _, lease in decision.conflicts)
-
-
-def _describe_conflicts(decision: LockDecision, holders: Holders) -> str:
-    if _is_only_reserved(decision):
-        return f"free, but reserved for {holders.names} who waited longer"
-    is_mixed = any(lease.is_reservation for _, lease in decision.conflicts)
-    return f"locked by or reserved for {holders.names}" if is_mixed else f"locked by {holders.names}"
-
-
-def _format_place(before: int) -> str:
-    if not before:
-        return ""
-    return f"{before} agents wait before you." if before > 1 else "1 agent waits before you."
+async def _describe_holders(call: Call, decision: LockDecision) -> tuple[str, str]:
+    """Who holds what a request met, and what replaces the usual advice where the caller would wait for itself."""
+    own = call.own_session.agent
+    last_calls = {lease.session: lease.active_at for _, lease in decision.conflicts if lease.agent == own}
+    if not last_calls:
+        return "others", ""
+    last_call = max(last_calls.values())
+    silence = call.now - last_call
+    passed = f"{silence // SECOND} s" if silence < MINUTE else format_age(last_call, call.now)
+    other_session = f"your other session (last call {passed} ago)"
+    if any(lease.agent != own for _, lease in decision.conflicts):
+        return f"others and {other_session}", ""
+    superseded = await list_superseded_sessions(call.tx, call.own_session, call.now)
+    if last_calls.keys() <= {earlier.session.id for earlier in superseded}:
+        seconds = max(1, -(-(last_call + TAKEOVER_SILENCE - call.now) // SECOND))
+        return other_session, f"If you closed it, call again in {seconds} s: then you take them over."
+    return other_session, ""
 
 
 def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:
@@ -370,3 +402,123 @@ async def _list_matching_leases(
     own = call.own_session.id
     others = [lease for lease in matches if lease.session != own]
     return [lease for lease in matches if lease.session == own], others, len(others)
+
+
+@operation(
+    "memory_release_lock",
+    writes=True,
+    session=False,
+    verbatim=("file",),
+)
+async def release_lock(
+    call: Call, project: str, agent: AgentName, file: LockPath, reason: ReleaseReason
+) -> ReleasedLocks:
+    """Release the locks of an agent on a file, as a person or an admin; the agent is told who did it and why."""
+    del project
+    now = await call.tx.clock()
+    held = await _list_held(call, agent, file, now)
+    if not held:
+        raise errors.NotFound(f"{agent} holds no lock on {file}.", hint="Call memory_list_locks.")
+    _require_person(call)
+    await store.delete_leases(call.tx, call.project, held)
+    names = [lease.name for lease in held]
+    await _tell_holders(call, held, reason)
+    call.subject = f"{agent} {store.format_file_names(names)}: {reason}"
+    call.emit(FILES_RELEASED, files=names, agent=agent, reason=reason)
+    _, told = await waiting.tell_free_paths(call.tx, call.project, call.now)
+    return ReleasedLocks(released=[_describe_released(lease) for lease in held], notified=told)
+
+
+@operation("memory_return_lock", writes=True, session=False, verbatim=("lock",))
+async def return_lock(
+    call: Call,
+    project: str,
+    agent: AgentName,
+    session: ShortSession,
+    lock: LockPath,
+    mode: LockMode = "exclusive",
+    minutes: LeaseMinutes = DEFAULT_LEASE_MINUTES,
+    reason: LockReason = "",
+) -> ReturnedLock:
+    """Give back a lock that memory_release_lock released, unless somebody else holds the file now."""
+    del project
+    holder = await _load_holder(call, agent, session)
+    _require_person(call)
+    held = structs.replace(call, session=holder)
+    (path,) = canonicalize_files([lock], "")
+    fold = await store.project_ignores_case(call.tx, call.project)
+    request = LockRequest.from_path(path, mode, fold)
+    counter = await advance_counter(call.tx, call.project, "lease", 1)
+    state = await load_lock_state(held, [request], fold)
+    now = state.now
+    decision = await decide_under_contention(held, [request], fold, now, state.candidates)
+    if decision.conflicts:
+        _, other = decision.conflicts[0]
+        raise errors.Conflict(
+            f"{other.agent} has locked {other.name} meanwhile.", hint="Ask its holder, or leave it."
+        )
+    await take_over_leases(held, decision)
+    terms = LeaseTerms(holder.id, agent, mode, reason, minutes * MINUTE, now)
+    token = leases.fencing_token(state.scope.epoch, counter)
+    (granted,) = await store_grants(held, [request], decision, token, terms)
+    # A person decides here, whoever's turn it is; who waits goes on waiting.
+    waiters = await waiting.list_waiters(call.tx, call.project, now, fold, holder.id)
+    await waiting.settle_waiters(call.tx, holder, waiters, [request], [granted])
+    text = f"{call.agent} gave you back the lock on {granted.name}."
+    await notify_sessions(call.tx, call.project, [holder.id], text, call.now)
+    call.subject = f"{agent} {granted.name}"
+    call.emit(FILES_LOCKED, files=[granted.name], mode=mode, agent=agent)
+    expires_at = LeaseMoment(now, call.now).show_time(granted.expires_at)
+    return ReturnedLock(file=granted.name, agent=agent, expires_at=expires_at)
+
+
+def _require_person(call: Call) -> None:
+    if not call.caller.decides_for_others:
+        raise errors.Forbidden(
+            "Only people and admins release the locks of others.",
+            hint="Write to the holder with memory_send_message, or ask a person with memory_ask_person.",
+        )
+
+
+async def _list_held(call: Call, agent: str, file: str, now: int) -> list[Lease]:
+    (path,) = canonicalize_files([file], "")
+    fold = await store.project_ignores_case(call.tx, call.project)
+    request = LockRequest.from_path(path, "exclusive", fold)
+    candidates = await store.list_candidate_leases(call.tx, call.project, [request], fold)
+    return [
+        lease
+        for lease in candidates
+        if lease.agent == agent and request.names_lease(lease) and lease.blocks_others(now)
+    ]
+
+
+async def _tell_holders(call: Call, held: Sequence[Lease], reason: str) -> None:
+    names_by_session: dict[str, list[str]] = defaultdict(list)
+    for lease in held:
+        names_by_session[lease.session].append(lease.name)
+    why = shorten_line(reason, _MAX_RELEASE_REASON_CHARACTERS)
+    for session, names in names_by_session.items():
+        advice = _FREED.format(pronoun="it" if len(names) == 1 else "them")
+        text = f'{call.agent} released your lock on {store.format_file_names(names)} ("{why}"): {advice}'
+        await notify_sessions(call.tx, call.project, [session], text, call.now)
+
+
+def _describe_released(lease: Lease) -> ReleasedLock:
+    return ReleasedLock(
+        lock=lease.path,
+        file=lease.name,
+        agent=lease.agent,
+        session=agent_session.shorten_session(lease.session),
+        mode=lease.mode,
+        minutes=max(1, lease.ttl // MINUTE),
+        reason=lease.reason,
+    )
+
+
+async def _load_holder(call: Call, agent: str, session: str) -> AgentSession:
+    for known in await store.list_open_sessions(call.tx, call.project, agent):
+        if agent_session.shorten_session(known.id) == session:
+            return known
+    raise errors.NotFound(
+        f"{agent} has ended the session that held this.", hint="It locks what it needs when it starts again."
+    )

@@ -1,22 +1,37 @@
-"""SQL of the `lease` table.
+"""SQL of the `lease` table, the time of leases and the epoch of fencing tokens.
 
 A grant locks the project's `lease` counter until commit, so grants are serialized on every replica. Renewals and
 releases do not wait for it: they change only rows that still exist.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from commonplace import activity
+from commonplace.clock import SECOND
 from commonplace.file_region import shorten_path
 from commonplace.identity import session as agent_session
 from commonplace.notices import Notice, notify_sessions
-from commonplace.rooms.locks import prefixes
-from commonplace.rooms.locks.lease import TAKEOVER_DELAY, Lease, LockRequest
-from commonplace.store.database import Row, Statement, Tx
+from commonplace.project import list_all_project_names
+from commonplace.rooms.locks import paths
+from commonplace.rooms.locks.model import TAKEOVER_DELAY, Lease, LockRequest
+from commonplace.store.database import Database, Row, Statement, Tx
+from commonplace.store.lease_clock import JUMP_MICROSECONDS, LeaseClock, store_clock_shift
+
+_log = logging.getLogger(__name__)
 
 FIRST_EPOCH = 1
+"""Of fencing tokens: their upper bits, so that no token is ever given twice."""
+WATCH_SECONDS: Final = 5.0
+_MAX_UNSEEN_MICROSECONDS: Final = 30 * SECOND
+"""Another replica writes down the time every few seconds, so a server that starts may find it this old."""
+_BOOT_ID_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 _SELECT_LEASES = (
     "select lease.path, lease.prefix, lease.session, lease.agent, lease.mode, lease.token, lease.reason, lease.ttl,"
     " lease.granted_at, lease.expires_at, session.active_at, coalesce(api_key.revoked_at, session.ended_at) as ended_at"
@@ -81,7 +96,7 @@ async def list_candidate_leases(
 ) -> list[Lease]:
     """List every lease that may overlap one of these; the caller compares exactly."""
     request_prefixes = [request.prefix for request in requests]
-    conditions = prefixes.prefix_conditions("lease.prefix", 2, request_prefixes, request_prefixes)
+    conditions = paths.prefix_conditions("lease.prefix", 2, request_prefixes, request_prefixes)
     asked: list[Statement] = [
         (f"{_SELECT_LEASES} and {where}", project, *values)  # type: ignore[misc]  # mypy joins the unpacked types
         for where, values in conditions
@@ -150,6 +165,14 @@ async def lock_lapsed_leases(tx: Tx, project: str, leases: Iterable[Lease], now:
         now - TAKEOVER_DELAY,
     )
     return held == len(lapsed)
+
+
+async def load_current_tasks(tx: Tx, project: str, agents: Iterable[str]) -> dict[str, str]:
+    rows = await tx.all(
+        "select name, current_task from agent where project = $1 and name = any($2) and current_task <> ''",
+        *(project, sorted(agents)),
+    )
+    return {row["name"]: row["current_task"] for row in rows}
 
 
 async def delete_leases(tx: Tx, project: str, leases: Sequence[Lease]) -> None:
@@ -295,3 +318,121 @@ async def list_open_sessions(tx: Tx, project: str, agent: str) -> list[agent_ses
         agent,
     )
     return [agent_session.session_from_row(row) for row in rows]
+
+
+# The time of leases stays steady over jumps of the store's clock and over restarts (`store/lease_clock.py`): a running
+# server adds a jump to the shift that all replicas share, and writes down the time that it saw last while there are leases.
+# A server that starts continues from there: in the same boot of the same machine its down time counts, else a lease has as
+# much time left as it had then.
+
+
+class SeenTime(msgspec.Struct, frozen=True):
+    """A time of leases, and when that was on the boot clock of the machine that saw it."""
+
+    at: int
+    boot_id: str
+    boot_at: int
+
+    def expect_now(self, boot_id: str, boot_now: int) -> int:
+        """The time that it must be now, if the clock was not set."""
+        return self.at + (boot_now - self.boot_at if boot_id and boot_id == self.boot_id else 0)
+
+
+async def resume_lease_clock(database: Database) -> None:
+    """Continue the time of leases where the last server stopped; before the first call."""
+    clock = database.lease_clock
+    if clock is not None:
+        jump = await database.write(lambda tx: _resume(tx, clock, read_boot_id()))
+        if jump:
+            _log.warning("leases keep the time they had left", extra={"clock_moved_seconds": jump // SECOND})
+
+
+async def _resume(tx: Tx, clock: LeaseClock, boot_id: str) -> int:
+    now = await tx.clock()
+    shift = clock.jump.shift
+    expected = await _expect_now(tx, boot_id, clock.read_boot())
+    if expected is None or expected - JUMP_MICROSECONDS <= now <= expected + _MAX_UNSEEN_MICROSECONDS:
+        return 0
+    return now - expected if await store_clock_shift(tx, shift + now - expected, shift) else 0
+
+
+async def _expect_now(tx: Tx, boot_id: str, boot_now: int) -> int | None:
+    """The time of leases that the last server would show now; None if there are no leases."""
+    renewed = await tx.one(
+        "select max(expires_at - ttl) as at from lease where project = any($1)",
+        await list_all_project_names(tx),
+    )
+    if renewed is None or renewed["at"] is None:
+        return None
+    row = await tx.one("select value from setting where name = 'clock_seen'")
+    seen = msgspec.json.decode(row["value"], type=SeenTime).expect_now(boot_id, boot_now) if row else 0
+    return max(seen, int(renewed["at"]))
+
+
+async def watch_lease_clock(database: Database) -> None:
+    """Notice a jump of the store's clock, and write down the time if there are leases."""
+    clock = database.lease_clock
+    if clock is None:
+        return
+    await database.read(lambda tx: tx.clock())
+    if clock.jump.microseconds:
+        await database.write(lambda tx: _settle_jump(tx, clock))
+    if await database.read(_has_leases):
+        await database.write(lambda tx: _store_seen_time(tx, clock, read_boot_id()))
+
+
+async def _settle_jump(tx: Tx, clock: LeaseClock) -> None:
+    """Add the jump to the shift. Another replica may have done it meanwhile: then nothing is changed."""
+    await tx.clock()
+    jump, shift = clock.jump
+    if jump and await store_clock_shift(tx, shift + jump, shift):
+        _log.warning("the store's clock jumped; leases do not", extra={"seconds": jump / SECOND})
+
+
+async def _has_leases(tx: Tx) -> bool:
+    projects = await list_all_project_names(tx)
+    return await tx.one("select 1 as yes from lease where project = any($1) limit 1", projects) is not None
+
+
+async def _store_seen_time(tx: Tx, clock: LeaseClock, boot_id: str) -> None:
+    seen = SeenTime(await tx.clock(), boot_id, clock.read_boot())
+    await tx.queue(
+        "insert into setting (name, value) values ('clock_seen', $1)"
+        " on conflict (name) do update set value = excluded.value",
+        msgspec.json.encode(seen).decode(),
+    )
+
+
+def read_boot_id() -> str:
+    """The boot of this machine; empty where it is not known."""
+    try:
+        return _BOOT_ID_FILE.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+async def raise_token_epoch(tx: Tx, now: int) -> int:
+    """Raise the epoch after a restore, and return it.
+
+    The leases of the backup end, and their sessions are notified: another agent may have had their files since.
+    """
+    row = await tx.one("select value from setting where name = 'epoch'")
+    epoch = (int(row["value"]) if row else FIRST_EPOCH) + 1
+    await tx.queue(
+        "insert into setting (name, value) values ('epoch', $1)"
+        " on conflict (name) do update set value = excluded.value",
+        str(epoch),
+    )
+    await _delete_all_leases(tx, now)
+    return epoch
+
+
+async def _delete_all_leases(tx: Tx, now: int) -> None:
+    projects = await list_all_project_names(tx)
+    ended: dict[str, list[Row]] = defaultdict(list)
+    for row in await tx.all(
+        "delete from lease where project = any($1) returning project, session, path", projects
+    ):
+        ended[row["project"]].append(row)
+    for project, rows in ended.items():
+        await notify_lapsed_holders(tx, project, rows, now)

@@ -22,7 +22,7 @@ from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.operation import operation
 from commonplace.project import list_visible_project_names
 from commonplace.rooms.admin.browser_sessions import list_people
-from commonplace.rooms.locks.waiters import find_interruption
+from commonplace.rooms.locks.waiting import find_interruption
 from commonplace.rooms.requests import model, store
 from commonplace.rooms.requests.contributes import (
     REQUEST_ANSWERED,

@@ -14,9 +14,13 @@ from commonplace.rooms.agents.model import AGENT_STALE_AFTER
 from commonplace.rooms.backlog.claims import release_claims_of_session
 from commonplace.rooms.backlog.store import move_claims
 from commonplace.rooms.locks import store as locks
-from commonplace.rooms.locks.events import FILES_RELEASED
-from commonplace.rooms.locks.reservations import offer_in_project
-from commonplace.rooms.locks.waiters import delete_waiters_of_session, drop_wanted_notices, move_waiters
+from commonplace.rooms.locks.contributes import FILES_RELEASED
+from commonplace.rooms.locks.waiting import (
+    delete_waiters_of_session,
+    drop_wanted_notices,
+    move_waiters,
+    tell_free_paths,
+)
 from commonplace.rooms.messages import sending
 from commonplace.rooms.messages import store as messages
 from commonplace.rooms.messages.contributes import MESSAGE_SENT
@@ -111,7 +115,7 @@ async def release_holdings(
         await announce_departure(call, session)
     call.emit(SESSION_ENDED, project=session.project, agent=session.agent, handoff_id=handoff_id)
     if released or had_reservation:
-        await offer_in_project(call.tx, session.project, call.now)
+        await tell_free_paths(call.tx, session.project, call.now)
     if released:
         call.emit(FILES_RELEASED, project=session.project, agent=session.agent, files=released)
     return released

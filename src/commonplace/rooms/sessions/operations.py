@@ -33,7 +33,7 @@ from commonplace.rooms.knowledge.drafts import (
 )
 from commonplace.rooms.knowledge.writing import write_document, write_record
 from commonplace.rooms.locks import paths
-from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
+from commonplace.rooms.locks.granting import FencingTokens, require_current_tokens
 from commonplace.rooms.messages.store import count_unread_messages
 from commonplace.rooms.requests.store import list_open_questions
 from commonplace.rooms.sessions import handoffs, store

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from commonplace.clock import iso
 from commonplace.operation import Reply
-from commonplace.rooms.locks import paths, prefixes
-from commonplace.rooms.locks.waiting_agents import WaitingAgent
+from commonplace.rooms.locks import paths
+from commonplace.rooms.locks.waiting import WaitingAgent
 from commonplace.store.database import Row
 
 OVERLAP_HOURS = 24
@@ -310,11 +310,11 @@ def find_overlaps(
     touched: Sequence[str], rows: Iterable[Row], project: str, ignore_case: bool
 ) -> list[FileOverlap]:
     """Find where others touched the same file, a directory above it, or a file inside a touched directory."""
-    touched_prefixes = [(path, prefixes.prefix_of_literal(path)) for path in touched]
+    touched_prefixes = [(path, paths.prefix_of_literal(path)) for path in touched]
     overlap_by_key: dict[tuple[str, str, str], FileOverlap] = {}
     for row in rows:
         for path, prefix in touched_prefixes:
-            if not prefixes.prefixes_overlap(prefix, row["prefix"]):
+            if not paths.prefixes_overlap(prefix, row["prefix"]):
                 continue
             file, how = _compare_paths(path, row["path"], ignore_case)
             if how:

@@ -13,8 +13,8 @@ from commonplace.identity.liveness import list_dormant_sessions
 from commonplace.notices import drop_notices
 from commonplace.operation import operation
 from commonplace.rooms.locks import paths
-from commonplace.rooms.locks.fence import FencingTokens, require_current_tokens
-from commonplace.rooms.locks.lease import LeaseMoment, LockRequest
+from commonplace.rooms.locks.granting import FencingTokens, require_current_tokens
+from commonplace.rooms.locks.model import LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.rooms.work import item_store, store, waits
 from commonplace.rooms.work.active_work import ActiveWork

@@ -6,7 +6,7 @@ from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.operation import Reply, operation
 from commonplace.resource import Resource
-from commonplace.rooms.locks.waiting_agents import WaitingAgent, list_waiting_agents
+from commonplace.rooms.locks.waiting import WaitingAgent, list_waiting_agents
 from commonplace.rooms.work import store
 from commonplace.rooms.work.active_work import ActiveWork, WorkItem, group_active_agents
 from commonplace.rooms.work.model import OVERLAP_HOURS, BlockedAgent, WorkSignal

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from commonplace.clock import DAY
 from commonplace.identity.liveness import RESTARTED_AT, SESSION_LIVE_MICROSECONDS, is_live, is_superseded
 from commonplace.identity.session import AgentSession
-from commonplace.rooms.locks import prefixes
+from commonplace.rooms.locks import paths as lock_paths
 from commonplace.rooms.work.model import EDITS_TITLE, HANDED_OVER, OPEN_STATUSES
 from commonplace.store.database import Row, Tx
 
@@ -155,7 +155,7 @@ async def record_touched_files(tx: Tx, session: AgentSession, paths: Sequence[st
         " coalesce((select root from checkout where checkout.project = $1 and checkout.session = $3), ''))"
         " on conflict (project, path, session) do update set at = excluded.at, root = excluded.root",
         [
-            (session.project, path, session.id, prefixes.prefix_of_literal(path), session.agent, now)
+            (session.project, path, session.id, lock_paths.prefix_of_literal(path), session.agent, now)
             for path in paths
         ],
     )
@@ -166,9 +166,9 @@ async def list_files_touched_nearby(
 ) -> list[Row]:
     """List what other sessions touched at, above or below these paths, newest first; without the dormant ones of the
     same agent, which this one continues."""
-    path_prefixes = [prefixes.prefix_of_literal(path) for path in paths]
+    path_prefixes = [lock_paths.prefix_of_literal(path) for path in paths]
     row_by_key: dict[tuple[str, str], Row] = {}
-    for condition, values in prefixes.prefix_conditions("prefix", 6, path_prefixes, path_prefixes):
+    for condition, values in lock_paths.prefix_conditions("prefix", 6, path_prefixes, path_prefixes):
         rows = await tx.all(
             "select path, session, prefix, agent, at from touched"
             f" where project = $1 and session <> $2 and at > $3 and {condition} and not (agent = $5 and exists"
