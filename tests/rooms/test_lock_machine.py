@@ -34,7 +34,7 @@ def _directory_ignored(patch):
 
 
 def _token_reused(patch):
-    patch.setattr(leases, "fencing_token", lambda epoch, counter: epoch << 40 | counter // 2)
+    patch.setattr(granting, "fencing_token", lambda epoch, counter: epoch << 40 | counter // 2)
 
 
 def _dead_lease_renewed(patch):
@@ -93,13 +93,13 @@ def _files_below_not_read(patch):
 
 
 def _lease_ends_early(patch):
-    grant_lease = leases.grant_lease
+    grant_lease = granting.grant_lease
 
     def grant_shorter_lease(*arguments):
         lease = grant_lease(*arguments)
         return replace(lease, expires_at=lease.expires_at - lease.ttl // 10)
 
-    patch.setattr(leases, "grant_lease", grant_shorter_lease)
+    patch.setattr(granting, "grant_lease", grant_shorter_lease)
 
 
 def _release_takes_others_along(patch):
@@ -149,7 +149,7 @@ def _class_without_methods(patch):
 
 
 def _joined_region_forgotten(patch):
-    patch.setattr(leases, "merge_regions", lambda _a, b: b)
+    patch.setattr(granting, "merge_regions", lambda _a, b: b)
 
 
 def _region_gives_the_file(patch):

@@ -81,11 +81,11 @@ def _ignore_idempotency_keys() -> None:
 
 
 def _reuse_fencing_tokens() -> None:
-    _change(lease, "fencing_token", lambda epoch, counter: epoch << 40 | counter // 4)
+    _change(fence, "fencing_token", lambda epoch, counter: epoch << 40 | counter // 4)
 
 
 def _lower_fencing_tokens() -> None:
-    _change(lease, "fencing_token", lambda epoch, counter: (epoch << 40) + (1 << 39) - counter)
+    _change(fence, "fencing_token", lambda epoch, counter: (epoch << 40) + (1 << 39) - counter)
 
 
 def _skip_an_event_number() -> None:
@@ -148,13 +148,13 @@ def _ignore_stale_tokens() -> None:
 
 
 def _end_leases_early() -> None:
-    build = lease._build_lease
+    build = fence._build_lease
 
     def build_short(*arguments: Any) -> Any:
         *most, granted_at, expires_at = arguments
         return build(*most, granted_at, expires_at - (expires_at - granted_at) * 3 // 4)
 
-    _change(lease, "_build_lease", build_short)
+    _change(fence, "_build_lease", build_short)
 
 
 def _follow_clock_jumps() -> None:

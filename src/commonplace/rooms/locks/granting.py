@@ -8,7 +8,7 @@ the lease that it replaces, so a token is current exactly as long as its lease e
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -16,16 +16,23 @@ from pydantic import BeforeValidator, Field
 from commonplace import errors
 from commonplace.arguments import MAX_INTEGER
 from commonplace.call import Call
-from commonplace.file_region import split_region
-from commonplace.identity.liveness import list_dormant_sessions, lock_dormant_sessions
+from commonplace.clock import MINUTE, SECOND, format_age
+from commonplace.file_region import merge_regions, split_region
+from commonplace.identity.liveness import (
+    TAKEOVER_SILENCE,
+    list_dormant_sessions,
+    list_superseded_sessions,
+    lock_dormant_sessions,
+)
 from commonplace.notices import notify_sessions
 from commonplace.rooms.locks import model as leases
 from commonplace.rooms.locks import paths, store
 from commonplace.rooms.locks.contributes import LEASE_TAKEN_OVER
-from commonplace.rooms.locks.model import Lease, LeaseTerms, LockDecision, LockRequest
+from commonplace.rooms.locks.model import Lease, LockDecision, LockMode, LockRequest
 from commonplace.store.database import Work
 from commonplace.store.shared_reads import run_together
 
+_COUNTER_BITS = 40
 _DECISION_ATTEMPTS = 5
 _LAPSED_TAKEN = "{agent} took over your lapsed lock on"
 _YIELDED_TAKEN = (
@@ -123,7 +130,7 @@ async def store_grants(
 ) -> list[Lease]:
     held, joined = decision.held, decision.joined
     granted = [
-        leases.grant_lease(
+        grant_lease(
             request, held.get(request.path), joined.get(request.path, ()), first_token + offset, terms
         )
         for offset, request in enumerate(requests)
@@ -168,3 +175,89 @@ async def require_current_tokens(call: Call, tokens: Sequence[int], files: Seque
         files=uncovered,
         tokens=stale,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """What one call asks for, apart from the paths."""
+
+    session: str
+    agent: str
+    mode: LockMode
+    reason: str
+    ttl: int
+    now: int
+
+
+def grant_lease(
+    request: LockRequest, held: Lease | None, joined: Sequence[Lease], token: int, terms: LeaseTerms
+) -> Lease:
+    """Return the new lease. A held lease is renewed and keeps its token and start time.
+
+    It is not shortened: the terms that last longer stay, its `ttl` with its end. So `expires_at - ttl` is never in
+    the future, and a server that starts reads from it how late it was (`store.py`).
+    """
+    before = [held] if held else joined
+    expires_at, ttl = max(
+        [(terms.now + terms.ttl, terms.ttl), *((lease.expires_at, lease.ttl) for lease in before)]
+    )
+    reason = terms.reason or next((lease.reason for lease in before), "")
+    if held is None:
+        return replace(
+            _build_lease(request, joined, token, terms), expires_at=expires_at, ttl=ttl, reason=reason
+        )
+    upgraded = held.mode == "shared" and terms.mode == "exclusive"
+    return replace(
+        held,
+        agent=terms.agent,
+        mode=terms.mode if upgraded else held.mode,
+        token=token if upgraded else held.token,
+        reason=reason,
+        ttl=ttl,
+        expires_at=expires_at,
+    )
+
+
+def _build_lease(request: LockRequest, joined: Sequence[Lease], token: int, terms: LeaseTerms) -> Lease:
+    region = request.region
+    for lease in joined:
+        region = merge_regions(lease.region, region) if lease.region and region else region
+    return Lease(
+        request.file + region.text if region else request.path,
+        request.file,
+        region,
+        request.pattern,
+        request.prefix,
+        terms.session,
+        terms.agent,
+        terms.mode,
+        token,
+        terms.reason,
+        terms.ttl,
+        terms.now,
+        terms.now + terms.ttl,
+    )
+
+
+def fencing_token(epoch: int, counter: int) -> int:
+    """Combine epoch and counter. Restoring a backup raises the epoch, because later grants may be lost."""
+    return epoch << _COUNTER_BITS | counter
+
+
+async def describe_holders(call: Call, decision: LockDecision) -> tuple[str, str]:
+    """Who holds what a request met, and what replaces the usual advice where the caller would wait for itself."""
+    own = call.own_session.agent
+    last_calls = {lease.session: lease.active_at for _, lease in decision.conflicts if lease.agent == own}
+    if not last_calls:
+        return "others", ""
+    last_call = max(last_calls.values())
+    silence = call.now - last_call
+    passed = f"{silence // SECOND} s" if silence < MINUTE else format_age(last_call, call.now)
+    other_session = f"your other session (last call {passed} ago)"
+    if any(lease.agent != own for _, lease in decision.conflicts):
+        return f"others and {other_session}", ""
+    superseded = await list_superseded_sessions(call.tx, call.own_session, call.now)
+    if last_calls.keys() <= {earlier.session.id for earlier in superseded}:
+        seconds = max(1, -(-(last_call + TAKEOVER_SILENCE - call.now) // SECOND))
+        return other_session, f"If you closed it, call again in {seconds} s: then you take them over."
+    return other_session, ""

@@ -25,8 +25,6 @@ TAKEOVER_DELAY = 15 * SECOND
 STALE_AFTER = 5 * MINUTE
 MAX_CONFLICTS = 200
 
-_COUNTER_BITS = 40
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseMoment:
@@ -236,73 +234,6 @@ def _can_join(request: LockRequest, lease: Lease) -> bool:
     is_alike = lease.mode == request.mode and lease.pattern.lock_key == request.pattern.lock_key
     regions = (lease.region, request.region)
     return bool(is_alike and regions[0] and regions[1] and merge_regions(regions[0], regions[1]))
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseTerms:
-    """What one call asks for, apart from the paths."""
-
-    session: str
-    agent: str
-    mode: LockMode
-    reason: str
-    ttl: int
-    now: int
-
-
-def grant_lease(
-    request: LockRequest, held: Lease | None, joined: Sequence[Lease], token: int, terms: LeaseTerms
-) -> Lease:
-    """Return the new lease. A held lease is renewed and keeps its token and start time.
-
-    It is not shortened: the terms that last longer stay, its `ttl` with its end. So `expires_at - ttl` is never in
-    the future, and a server that starts reads from it how late it was (`store.py`).
-    """
-    before = [held] if held else joined
-    expires_at, ttl = max(
-        [(terms.now + terms.ttl, terms.ttl), *((lease.expires_at, lease.ttl) for lease in before)]
-    )
-    reason = terms.reason or next((lease.reason for lease in before), "")
-    if held is None:
-        return replace(
-            _build_lease(request, joined, token, terms), expires_at=expires_at, ttl=ttl, reason=reason
-        )
-    upgraded = held.mode == "shared" and terms.mode == "exclusive"
-    return replace(
-        held,
-        agent=terms.agent,
-        mode=terms.mode if upgraded else held.mode,
-        token=token if upgraded else held.token,
-        reason=reason,
-        ttl=ttl,
-        expires_at=expires_at,
-    )
-
-
-def _build_lease(request: LockRequest, joined: Sequence[Lease], token: int, terms: LeaseTerms) -> Lease:
-    region = request.region
-    for lease in joined:
-        region = merge_regions(lease.region, region) if lease.region and region else region
-    return Lease(
-        request.file + region.text if region else request.path,
-        request.file,
-        region,
-        request.pattern,
-        request.prefix,
-        terms.session,
-        terms.agent,
-        terms.mode,
-        token,
-        terms.reason,
-        terms.ttl,
-        terms.now,
-        terms.now + terms.ttl,
-    )
-
-
-def fencing_token(epoch: int, counter: int) -> int:
-    """Combine epoch and counter. Restoring a backup raises the epoch, because later grants may be lost."""
-    return epoch << _COUNTER_BITS | counter
 
 
 MAX_FILES_PER_CALL = 200

@@ -13,11 +13,11 @@ from pydantic import Field
 from commonplace import errors
 from commonplace.arguments import AgentName
 from commonplace.call import Call
-from commonplace.clock import MINUTE, SECOND, format_age, iso
+from commonplace.clock import MINUTE, iso
 from commonplace.file_region import shorten_path
 from commonplace.identity import session as agent_session
 from commonplace.identity.acting import no_session
-from commonplace.identity.liveness import TAKEOVER_SILENCE, list_dormant_sessions, list_superseded_sessions
+from commonplace.identity.liveness import list_dormant_sessions
 from commonplace.identity.session import AgentSession
 from commonplace.notices import notify_sessions
 from commonplace.operation import operation
@@ -25,8 +25,10 @@ from commonplace.rooms.locks import granting, store, waiting
 from commonplace.rooms.locks import model as leases
 from commonplace.rooms.locks.contributes import FILES_LOCKED, FILES_RELEASED, list_changed_files
 from commonplace.rooms.locks.granting import (
+    LeaseTerms,
     canonicalize_files,
     decide_under_contention,
+    describe_holders,
     list_dormant_holders,
     load_lock_state,
     store_grants,
@@ -40,7 +42,6 @@ from commonplace.rooms.locks.model import (
     Lease,
     LeaseMinutes,
     LeaseMoment,
-    LeaseTerms,
     Lock,
     LockConflict,
     LockDecision,
@@ -113,7 +114,7 @@ async def lock_files(
         )
     await take_over_leases(call, decision)
     terms = LeaseTerms(call.own_session.id, call.agent, mode, reason, minutes * MINUTE, now)
-    first_token = leases.fencing_token(state.scope.epoch, last_counter - len(paths_wanted) + 1)
+    first_token = granting.fencing_token(state.scope.epoch, last_counter - len(paths_wanted) + 1)
     granted = await store_grants(call, requests, decision, first_token, terms)
     await waiting.settle_waiters(call.tx, call.own_session, waiters, requests, granted)
     call.subject = f"{mode} {store.format_file_names(paths_wanted)}"
@@ -330,7 +331,7 @@ async def _build_conflict_reply(
     met = decision.conflicts[: leases.MAX_CONFLICTS]
     tasks = await store.load_current_tasks(call.tx, call.project, {lease.agent for _, lease in met})
     files = len({request.path for request, _ in decision.conflicts})
-    names, advice = await _describe_holders(call, decision)
+    names, advice = await describe_holders(call, decision)
     is_free = all(lease.is_reservation for _, lease in decision.conflicts)
     state = f"free, but it is the turn of {names}, who waited longer" if is_free else f"locked by {names}"
     summary = f"{files} of {requested} paths are {state}; nothing was locked."
@@ -344,25 +345,6 @@ async def _build_conflict_reply(
         ],
         message=f"{summary} {advice or (_TOLD if is_free else f'The holder was told. {_TOLD}')}",
     )
-
-
-async def _describe_holders(call: Call, decision: LockDecision) -> tuple[str, str]:
-    """Who holds what a request met, and what replaces the usual advice where the caller would wait for itself."""
-    own = call.own_session.agent
-    last_calls = {lease.session: lease.active_at for _, lease in decision.conflicts if lease.agent == own}
-    if not last_calls:
-        return "others", ""
-    last_call = max(last_calls.values())
-    silence = call.now - last_call
-    passed = f"{silence // SECOND} s" if silence < MINUTE else format_age(last_call, call.now)
-    other_session = f"your other session (last call {passed} ago)"
-    if any(lease.agent != own for _, lease in decision.conflicts):
-        return f"others and {other_session}", ""
-    superseded = await list_superseded_sessions(call.tx, call.own_session, call.now)
-    if last_calls.keys() <= {earlier.session.id for earlier in superseded}:
-        seconds = max(1, -(-(last_call + TAKEOVER_SILENCE - call.now) // SECOND))
-        return other_session, f"If you closed it, call again in {seconds} s: then you take them over."
-    return other_session, ""
 
 
 def _request_pattern(call: Call, path_pattern: str, fold: bool) -> LockRequest:
@@ -459,7 +441,7 @@ async def return_lock(
         )
     await take_over_leases(held, decision)
     terms = LeaseTerms(holder.id, agent, mode, reason, minutes * MINUTE, now)
-    token = leases.fencing_token(state.scope.epoch, counter)
+    token = granting.fencing_token(state.scope.epoch, counter)
     (granted,) = await store_grants(held, [request], decision, token, terms)
     # A person decides here, whoever's turn it is; who waits goes on waiting.
     waiters = await waiting.list_waiters(call.tx, call.project, now, fold, holder.id)
