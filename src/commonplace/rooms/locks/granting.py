@@ -53,6 +53,18 @@ def canonicalize_files(files: Sequence[str], directory: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """What one call asks for, apart from the paths."""
+
+    session: str
+    agent: str
+    mode: LockMode
+    reason: str
+    ttl: int
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
 class LockState:
     """The time, the settings, and the leases that may overlap."""
 
@@ -175,18 +187,6 @@ async def require_current_tokens(call: Call, tokens: Sequence[int], files: Seque
         files=uncovered,
         tokens=stale,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseTerms:
-    """What one call asks for, apart from the paths."""
-
-    session: str
-    agent: str
-    mode: LockMode
-    reason: str
-    ttl: int
-    now: int
 
 
 def grant_lease(

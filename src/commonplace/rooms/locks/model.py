@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
+from commonplace.arguments import AgentName
 from commonplace.clock import MINUTE, SECOND, iso
 from commonplace.file_region import FileRegion, merge_regions, region_covers, regions_overlap, split_region
 from commonplace.operation import Reply
@@ -440,8 +441,15 @@ class LockListing(Reply):
     """Who asked for these in vain, the longest first; each is told when they are free."""
 
 
-ReleaseReason = Annotated[str, Field(min_length=1, max_length=500)]
-ShortSession = Annotated[str, Field(min_length=12, max_length=12)]
+ReleaseReason = Annotated[str, Field(min_length=1, max_length=500, description="Why; the holder is told.")]
+ShortSession = Annotated[
+    str,
+    Field(
+        min_length=12, max_length=12, description="The session that held it, as memory_release_lock named it."
+    ),
+]
+Holder = Annotated[AgentName, Field(description="Who holds or held it.")]
+HeldPath = Annotated[LockPath, Field(description="What is held, as memory_list_locks names it.")]
 
 
 class ReleasedLock(Reply):

@@ -11,9 +11,8 @@ from msgspec import structs
 from pydantic import Field
 
 from commonplace import errors
-from commonplace.arguments import AgentName
 from commonplace.call import Call
-from commonplace.clock import MINUTE, iso
+from commonplace.clock import MINUTE
 from commonplace.file_region import shorten_path
 from commonplace.identity import session as agent_session
 from commonplace.identity.acting import no_session
@@ -39,6 +38,8 @@ from commonplace.rooms.locks.model import (
     MAX_LISTED_LOCKS,
     MAX_LOCKS_PER_SESSION,
     ChangedFile,
+    HeldPath,
+    Holder,
     Lease,
     LeaseMinutes,
     LeaseMoment,
@@ -53,7 +54,6 @@ from commonplace.rooms.locks.model import (
     LockPaths,
     LockReason,
     LockRequest,
-    LockWaiter,
     LockWaitSeconds,
     OwnLock,
     ReleasedLock,
@@ -309,18 +309,7 @@ async def get_locks(
             OwnLock.from_lease(lease, moment, call.own_session.id)
             for lease in [*mine, *earlier][:MAX_LISTED_LOCKS]
         ],
-        wanted_by=[_show_waiter(waiter, moment) for waiter in waiters],
-    )
-
-
-def _show_waiter(waiter: waiting.Waiter, moment: LeaseMoment) -> LockWaiter:
-    has_turn = waiter.has_turn(moment.lease)
-    return LockWaiter(
-        file=waiter.request.file,
-        region=leases.LockedRegion.from_region(waiter.request.region),
-        agent=waiter.agent,
-        since=iso(waiter.at),
-        reserved_until=moment.show_time(waiter.turn_until) if has_turn else "",
+        wanted_by=[waiting.show_waiter(waiter, moment) for waiter in waiters],
     )
 
 
@@ -393,7 +382,7 @@ async def _list_matching_leases(
     verbatim=("file",),
 )
 async def release_lock(
-    call: Call, project: str, agent: AgentName, file: LockPath, reason: ReleaseReason
+    call: Call, project: str, agent: Holder, file: HeldPath, reason: ReleaseReason
 ) -> ReleasedLocks:
     """Release the locks of an agent on a file, as a person or an admin; the agent is told who did it and why."""
     del project
@@ -415,9 +404,9 @@ async def release_lock(
 async def return_lock(
     call: Call,
     project: str,
-    agent: AgentName,
+    agent: Holder,
     session: ShortSession,
-    lock: LockPath,
+    lock: HeldPath,
     mode: LockMode = "exclusive",
     minutes: LeaseMinutes = DEFAULT_LEASE_MINUTES,
     reason: LockReason = "",

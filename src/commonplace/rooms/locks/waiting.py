@@ -13,13 +13,21 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from commonplace import activity
-from commonplace.clock import MINUTE, SECOND, format_time_of_day
+from commonplace.clock import MINUTE, SECOND, format_time_of_day, iso
 from commonplace.file_region import shorten_path
 from commonplace.identity import liveness
 from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, is_urgent_mail, list_notices, notify_sessions
 from commonplace.rooms.locks import store
-from commonplace.rooms.locks.model import DEFAULT_LEASE_MINUTES, Lease, LockDecision, LockRequest
+from commonplace.rooms.locks.model import (
+    DEFAULT_LEASE_MINUTES,
+    Lease,
+    LeaseMoment,
+    LockDecision,
+    LockedRegion,
+    LockRequest,
+    LockWaiter,
+)
 from commonplace.shortening import list_names, shorten_line
 from commonplace.store.database import Row, Tx
 
@@ -378,6 +386,17 @@ async def drop_wanted_notices(tx: Tx, session: AgentSession) -> None:
     """The session holds no lock any more: it need not be told that somebody wants its files."""
     if session.has_notice:
         await drop_notices(tx, session.project, "wanted", sessions=[session.id])
+
+
+def show_waiter(waiter: Waiter, moment: LeaseMoment) -> LockWaiter:
+    has_turn = waiter.has_turn(moment.lease)
+    return LockWaiter(
+        file=waiter.request.file,
+        region=LockedRegion.from_region(waiter.request.region),
+        agent=waiter.agent,
+        since=iso(waiter.at),
+        reserved_until=moment.show_time(waiter.turn_until) if has_turn else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
