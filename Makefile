@@ -84,7 +84,7 @@ fuzz: develop ## random input on every surface for SECONDS (600), then new examp
 	$(BIN)/python -m pytest -n 0 -m hypothesis --long $(ARGS)
 
 incidents: develop ## what agents did to each other in one clone, replayed with real hooks and git
-	$(BIN)/python -m pytest -n 0 tests/client/hooks/test_incidents.py tests/client/hooks/test_hostile_lines.py tests/client/hooks/test_ordinary_sessions.py tests/client/hooks/test_edit_pairs.py --long $(ARGS)
+	$(BIN)/python -m pytest -n 0 tests/client/hooks/test_own_commits.py tests/client/hooks/test_hostile_lines.py tests/client/hooks/test_ordinary_sessions.py tests/client/hooks/test_edit_pairs.py --long $(ARGS)
 
 citus: develop ## every room and the store suite on Citus; DSN=postgresql://user@coordinator/database, else a stand-in
 	TEST_CITUS_DSN="$(or $(DSN),double)" $(BIN)/python -m pytest -n 0 -k "citus" tests/store tests/contract/test_documents.py tests/rooms tests/search tests/edges $(ARGS)

@@ -4,15 +4,15 @@ import sys
 
 # Commands that an agent waits for, by their first words: they start without building the parser.
 QUICK_COMMANDS = {
-    ("hook", "radar"): "commonplace.client.git.radar",
+    ("hook", "radar"): "commonplace.client.checkout.radar",
     ("hook", "--alone"): "commonplace.client.companion.program",
     ("hook",): "commonplace.client.hook",
     ("companion",): "commonplace.client.companion.resident",
     ("stdio",): "commonplace.client.commands.stdio",
     ("statusline",): "commonplace.client.commands.statusline",
     ("sync", "hook"): "commonplace.client.link.hook_command",
-    ("guard", "check"): "commonplace.client.guard.check",
-    ("guard", "committed"): "commonplace.client.guard.check",
+    ("guard", "check"): "commonplace.client.checkout.commit_hooks",
+    ("guard", "committed"): "commonplace.client.checkout.commit_hooks",
 }
 _HELP_FLAGS = {"-h", "--help"}
 _BROKEN_PIPE_EXIT = 141

@@ -3,7 +3,7 @@ that nobody named, or symbols by their names.
 
 The lines of a version are kept as spans between boundaries: boundary n is after line n. An edit that replaces lines 10
 to 12 is the span 9..12, one that inserts after line 9 is 9..9. Two edits can be merged by git exactly if there is an
-unchanged line between them, so spans exclude each other if they have a boundary in common.
+unchanged line between them, so spans of different working trees exclude each other if they have a boundary in common.
 
 As text a region follows the path of its file: `cart.py:10-12,40+@3f2a91c0d4e5%1c9a5e22#Cart.total`. `40+` is what was
 inserted after line 40, `40~` the same where lines that somebody else inserted there may have been changed. `@` names the
@@ -56,8 +56,11 @@ class LineSpan:
         return f"{self.start + 1}-{self.end}"
 
     def touches(self, other: "LineSpan", *, is_same_tree: bool) -> bool:
-        if is_same_tree and self.is_append and other.is_append:
-            return False
+        """In one working tree only what both change: lines are never merged there."""
+        if is_same_tree and self.start == self.end == other.start == other.end:
+            return not (self.is_append and other.is_append)
+        if is_same_tree:
+            return self.start < other.end and other.start < self.end
         return self.start <= other.end and other.start <= self.end
 
     def contains(self, other: "LineSpan") -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.__main__ import main
-from commonplace.client.git import acting_run
+from commonplace.client.checkout import acting_author
 
 Run = Callable[..., tuple[int, str, str]]
 FORCE = (
@@ -29,7 +29,7 @@ def rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     checkout = tmp_path / "shop"
     (checkout / ".git").mkdir(parents=True)
     monkeypatch.chdir(checkout)
-    agent_names = (*acting_run._SESSION_VARIABLES, *acting_run._AGENT_VARIABLES)
+    agent_names = (*acting_author._SESSION_VARIABLES, *acting_author._AGENT_VARIABLES)
     for name in [name for name in os.environ if name.startswith("COMMONPLACE_") or name in agent_names]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))

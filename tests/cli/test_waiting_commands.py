@@ -15,8 +15,8 @@ import pytest
 
 import product
 from commonplace.__main__ import main
+from commonplace.client.checkout import acting_author
 from commonplace.client.commands import statusline
-from commonplace.client.git import acting_run
 from commonplace.client.people.watch import render_frame
 from patience import PATIENCE_SECONDS, wait_until
 
@@ -62,7 +62,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, team: Team) -> Path:
     """Somebody in a checkout of shop, with the key of an owner."""
     checkout = tmp_path / "shop"
     (checkout / ".git").mkdir(parents=True)
-    agents = (*acting_run._SESSION_VARIABLES, *acting_run._AGENT_VARIABLES)
+    agents = (*acting_author._SESSION_VARIABLES, *acting_author._AGENT_VARIABLES)
     for name in [name for name in os.environ if name.startswith("COMMONPLACE_") or name in agents]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path / "home"))

@@ -23,6 +23,7 @@ from team import Team
 
 both_stores = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
 
+_SESSION_VARIABLES = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_SESSION_ID"}
 _CONTEXT_FIELDS = ("context", "additional_context", "additionalContext")
 
 
@@ -33,6 +34,8 @@ class Done:
     code: int
     stdout: str
     stderr: str
+    told: str = ""
+    """What the hook told the model after it."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -43,6 +46,11 @@ class Done:
         specific = self.body.get("hookSpecificOutput", {})
         own = next((self.body[name] for name in _CONTEXT_FIELDS if name in self.body), "")
         return specific.get("additionalContext", own)
+
+    @property
+    def command(self) -> str:
+        """What the hook would rather have run."""
+        return self.body.get("hookSpecificOutput", {}).get("updatedInput", {}).get("command", "")
 
     @property
     def denial(self) -> str:
@@ -106,13 +114,22 @@ class Agent:
         """What its hook answers before a command of its shell tool; nothing is run."""
         return await self.hook(load_samples()[self.tool].build_command(self, line), **environ)
 
-    async def run_shell(self, line: str) -> Done:
-        """As the agent program does: ask the hook, then run the command unless it is denied."""
+    async def run_shell(self, line: str, *, tells_end: bool = True, **environ: str) -> Done:
+        """As the agent program does: ask the hook, run what it answers in a real shell, and tell the hook the end."""
         asked = await self.shell(line)
         if asked.denial:
             return asked
-        mine = {"COMMONPLACE_AGENT_SESSION": self.session}
-        return await run(["bash", "-c", line], self.cwd, self.environ | mine)
+        variable = _SESSION_VARIABLES.get(self.tool, "COMMONPLACE_AGENT_SESSION")
+        own = {
+            variable: self.session,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        done = await run(["bash", "-c", asked.command or line], self.cwd, self.environ | own | environ)
+        if tells_end:
+            sample = load_samples()[self.tool]
+            ended = sample.build_command(self, line) | {"hook_event_name": sample.EVENTS["after_edit"]}
+            done.told = (await self.hook(ended)).context
+        return done
 
     async def write(self, file: str, text: str) -> Done:
         """Edit a file through its editing tool, if the hook lets it."""

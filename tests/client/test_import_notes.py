@@ -7,8 +7,8 @@ import pytest
 from user import User
 
 from commonplace.__main__ import main
+from commonplace.client.checkout.git_program import run_git
 from commonplace.client.day_zero.note_sources import list_commit_notes, list_path
-from commonplace.client.git.git_program import run_git
 
 MEMORY = [
     {

@@ -66,7 +66,7 @@ trusted_projects = ["shop"] there trusts a project in every repository.
             *_SERVER,
             Flag("--sync-token", "another key for uploads (default: --key)", metavar="T"),
             Flag("--learnings", "add up to N learnings to every prompt (0)", type=int, metavar="N"),
-            Switch("--guard", "also check leases before git commits in this repository"),
+            Switch("--guard", "also set up this repository's git hooks now"),
             Switch(
                 "--status-line", "also show who needs you in Claude Code's status line, unless it has one"
             ),
@@ -87,13 +87,13 @@ Shows a summary and a diff, and asks before it writes. Everything else in the se
     ),
     Command(
         "guard",
-        "refuse commits of files that another agent has leased",
+        "commits of one's own lines: the hooks of a git repository",
         acts=(
-            Command("install", "check every commit in this repository", run="client.commands.guard"),
             Command(
-                "uninstall", "remove the check; other hooks stay as they are", run="client.commands.guard"
+                "install", "filter every commit of an agent in this repository", run="client.commands.guard"
             ),
-            Command("check", "check the staged files now"),
+            Command("uninstall", "remove it; other hooks stay as they are", run="client.commands.guard"),
+            Command("check", "filter what is staged now"),
         ),
     ),
 )
@@ -135,24 +135,24 @@ project's memory when a session starts, take a lease before an edit, upload the 
     ),
     Command(
         "git",
-        "shelve your own changes, and restore what a command destroyed",
+        "take lines of others, shelve your own, restore what a command changed",
         run="client.commands.git",
-        text="""Work in a checkout that others use too. A shelf holds your own changes only, in a commit under
-refs/commonplace/<agent>/. Before the hooks let a command destroy changes, they keep them for 14 days.
-  commonplace git stage src/cart.py
+        text="""Work in a checkout that others use too. Commits contain your own lines without any of these; what a command
+destroys of others is put back, and every version is kept for 14 days outside of the repository.
+  commonplace git take src/cart.py
   commonplace git shelve -m "half of the tax"
   commonplace git unshelve
   commonplace git rescue list
-  commonplace git rescue restore last src/cart.py""",
+  commonplace git rescue restore 1""",
         acts=(
             Command(
-                "stage",
-                "stage your own lines of a file that others edit too",
+                "take",
+                "let your next commit take others' lines of these files too",
                 flags=(Flag("paths", "", nargs="+", metavar="FILE"),),
             ),
             Command(
                 "shelve",
-                "put your own changes aside, and nobody else's",
+                "put your own lines aside, and nobody else's",
                 flags=(
                     Flag("paths", "only these files", nargs="*", metavar="FILE"),
                     Flag("-m, --message", "what they are"),
@@ -166,19 +166,13 @@ refs/commonplace/<agent>/. Before the hooks let a command destroy changes, they 
             Command("shelves", "list what is shelved, by agent"),
             Command(
                 "rescue",
-                "changes that were kept before a command destroyed them",
+                "versions that were kept before a command changed lines of others",
                 acts=(
                     Command("list", "list them, the newest first"),
                     Command(
-                        "show", "list the files of one", flags=(Flag("name", "as in the list, or `last`"),)
-                    ),
-                    Command(
                         "restore",
-                        "write its files back",
-                        flags=(
-                            Flag("name", "as in the list, or `last`"),
-                            Flag("paths", "only these files", nargs="*", metavar="FILE"),
-                        ),
+                        "write one back",
+                        flags=(Flag("name", "as in the list", metavar="NUMBER"),),
                     ),
                 ),
             ),

@@ -4,11 +4,13 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 _MAX_LOG_BYTES = 1_000_000
+_RETRY_SECONDS = 0.003
 
 
 def start_detached(words: list[str], log: Path, environ: Mapping[str, str] | None = None) -> None:
@@ -45,11 +47,16 @@ def _open_log(path: Path) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def hold_lock(path: Path) -> Iterator[bool]:
-    """Yield whether this process has the lock, which ends with the process; it does not wait for it."""
+def hold_lock(path: Path, seconds: float = 0.0) -> Iterator[bool]:
+    """Yield whether this process has the lock, which ends with the process; it waits at most this long for it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+b") as file:
-        yield _lock_descriptor(file.fileno())
+        deadline = time.monotonic() + seconds
+        is_held = _lock_descriptor(file.fileno())
+        while not is_held and time.monotonic() < deadline:
+            time.sleep(_RETRY_SECONDS)
+            is_held = _lock_descriptor(file.fileno())
+        yield is_held
 
 
 def _lock_descriptor(descriptor: int) -> bool:

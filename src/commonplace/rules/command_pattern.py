@@ -1,6 +1,6 @@
 """Patterns of commands: `git push --force|-f` is a program, its subcommand and flags that must all be there.
 
-Words are compared with those of a parsed command line (`client/git/shell_parser.py`), so that quotes, wrappers such as
+Words are compared with those of a parsed command line (`shell_line.py`), so that quotes, wrappers such as
 `sudo` and `env`, and the order of flags do not matter. `|` separates alternatives, `*` stands for any characters of a
 word, and `...` for any words.
 """

@@ -14,12 +14,13 @@ from typing import Any
 from commonplace.rules.command_pattern import CommandPattern, Word, matches_command, parse_pattern
 from commonplace.rules.path_glob import matches_path
 from commonplace.rules.rule import Rule
+from commonplace.rules.shell_line import split_line
 
 _HIDES_WORDS = str.maketrans("", "", "'\"\\")
 _MAX_TEXT_CHARACTERS = 1_000_000
 _GIT = re.compile(r"\bgit\b(?:\s+([a-z-]+))?")
 # The common ones; git does not look for an alias of these names.
-_GIT_SUBCOMMANDS = frozenset(
+GIT_SUBCOMMANDS = frozenset(
     [
         "add", "blame", "branch", "checkout", "clone", "commit", "diff", "fetch", "grep", "init", "log", "ls-files",
         "merge", "pull", "push", "rebase", "remote", "reset", "restore", "rev-parse", "rm", "show", "stash", "status",
@@ -62,9 +63,7 @@ class RuleFacts:
     @cached_property
     def commands(self) -> list[tuple[Word, ...]]:
         """The commands that a shell line runs, each as its words."""
-        from commonplace.client.git.shell_parser import parse_line  # noqa: PLC0415 - few rules need the parser
-
-        return [command.words for command in parse_line(self.line, "/").commands]
+        return [command.words for command in split_line(self.line, "/")]
 
     def has_run(self, patterns: Sequence[str], seconds: int) -> bool:
         """Whether such a command ran and succeeded within this time."""
@@ -132,7 +131,7 @@ def may_match(pattern: CommandPattern, line: str) -> bool:
 
 def _names_own_subcommands(line: str) -> bool:
     """Whether every git command of the line names a subcommand of git: others may be aliases."""
-    return all(match[1] in _GIT_SUBCOMMANDS for match in _GIT.finditer(line))
+    return all(match[1] in GIT_SUBCOMMANDS for match in _GIT.finditer(line))
 
 
 @cache

@@ -39,6 +39,7 @@ HOOKS = (
         "SessionStart",
         "PreToolUse",
         "PostToolUse",
+        "PostToolUseFailure",
         "PreCompact",
         "Stop",
         "SubagentStart",

@@ -8,7 +8,7 @@ from hooked import git, repository
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commonplace.client.hooks.working_tree import (
+from commonplace.client.checkout.working_tree import (
     WorkingTree,
     find_working_tree,
     relative_by_text,

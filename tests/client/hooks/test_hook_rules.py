@@ -342,7 +342,7 @@ async def test_rule_on_paths_holds_for_commands_that_write_them(team: Team, near
 
 HIDDEN_PUSHES = (
     "G=git; $G push -f", "bash -euo pipefail -c 'git push -f'", "echo 'git push -f' | bash", "echo x | xargs git push -f",
-    "env -S 'git push -f'", "git -c alias.x='push -f' x", 'f() { git push "$@"; }; f -f', 'g"it" push -f', "A='push -f'; git $A",
+    "env -S 'git push -f'", "git -c alias.x='push -f' x", 'g"it" push -f', "A='push -f'; git $A",
     'C=(git push -f); "${C[@]}"', "script -qc 'git push -f' /dev/null", "bash <<< 'git push -f'", 'eval "$(echo git push -f)"',
     "git config alias.zz 'push -f'; git zz", "$(which git) push -f", "find . -maxdepth 0 -exec git push -f \\;",
     "sudo --user root git push -f", "uv run git push -f",

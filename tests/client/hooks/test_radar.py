@@ -9,7 +9,7 @@ import pytest
 from hooked import Agent, git, replace_text
 
 import product
-from commonplace.client.git import radar
+from commonplace.client.checkout import radar
 
 LINES = [f"line {number}\n" for number in range(1, 41)]
 

@@ -58,7 +58,7 @@ async def _story(alice: Agent, bob: Agent, client: Client, shop: Path) -> None:
     assert "Cart totals" in answer.context
     assert "src/cart.py is leased by alice" in (await bob.edit("src/tax.py", "src/cart.py")).denial
     git(shop, "add", "--all")
-    assert "leased by alice" in (await bob.commit()).stderr
+    assert "left 1 line of alice in src/cart.py" in (await bob.commit()).stderr
 
     # He writes to her; her next hook tells her, and she hands the file over.
     await as_bob(

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from commonplace import errors
-from commonplace.client.git import git_program as git
+from commonplace.client.checkout import git_program as git
 
-_ACT_OF_HOOK = {"pre-commit": "check", "post-commit": "committed"}
+_ACT_OF_HOOK = {"pre-commit": "check", "prepare-commit-msg": "", "post-commit": "committed"}
 _KEPT_SUFFIX = ".before-commonplace"
 _BEGIN_LINE = b"# >>> commonplace guard: `commonplace guard uninstall` takes these lines away"
 _END_LINE = b"# <<< commonplace guard\n"
@@ -37,8 +37,18 @@ def install_guard() -> None:
     for name in _ACT_OF_HOOK:
         install_hook(folder, name)
     print(f"The guard is installed in {folder}")
-    if not _is_inside_repository(folder):
+    if not _is_inside_repository(folder, git.worktree_root()):
         print("  core.hooksPath points there: every repository that uses this folder is guarded.")
+
+
+def ensure_installed(root: str) -> None:
+    """Install the hooks of a repository where agents work, unless its hooks are files that git tracks, or shared."""
+    folder = git.find_hooks_folder(root)
+    if is_installed(folder) or not _is_inside_repository(folder, Path(root)):
+        return
+    if not git.run_git("ls-files", "--", str(folder), folder=root):
+        for name in _ACT_OF_HOOK:
+            install_hook(folder, name)
 
 
 def require_hooks_folder() -> Path:
@@ -63,10 +73,9 @@ def is_installed(folder: Path) -> bool:
     )
 
 
-def _is_inside_repository(folder: Path) -> bool:
-    shared = git.worktree_root() / git.run_git("rev-parse", "--git-common-dir", folder=git.worktree_root())
-    roots = (root.resolve() for root in (git.worktree_root(), shared))
-    return any(folder.resolve().is_relative_to(root) for root in roots)
+def _is_inside_repository(folder: Path, root: Path) -> bool:
+    shared = root / git.run_git("rev-parse", "--git-common-dir", folder=root)
+    return any(folder.resolve().is_relative_to(each.resolve()) for each in (root, shared))
 
 
 def _delete_if_empty(folder: Path) -> None:
@@ -125,6 +134,8 @@ def _strip_guard_lines(script: bytes) -> bytes:
 
 def _render_guard_lines(name: str, *, chained: bool = False) -> bytes:
     """-P keeps Python from importing modules of the repository. $PPID is git, which runs both hooks."""
+    if name == "prepare-commit-msg":
+        return _join_lines(_TRAILER_LINES, chained=chained)
     python = shlex.quote(sys.executable)
     gone = shlex.quote(f"commonplace guard: {sys.executable} does not exist, nothing was checked")
     lines = [
@@ -132,6 +143,17 @@ def _render_guard_lines(name: str, *, chained: bool = False) -> bytes:
         f'  {python} -P -m commonplace guard {_ACT_OF_HOOK[name]} "$PPID" || exit $?',
         f"else echo {gone} >&2; fi",
     ]
+    return _join_lines(lines, chained=chained)
+
+
+# pre-commit leaves the name of the session for it.
+_TRAILER_LINES = [
+    'commonplace=$(git rev-parse --git-path commonplace-session) && if [ -s "$commonplace" ]; then',
+    '  git interpret-trailers --in-place --if-exists doNothing --trailer "$(cat "$commonplace")" "$1"; rm -f "$commonplace"; fi',
+]
+
+
+def _join_lines(lines: list[str], *, chained: bool) -> bytes:
     if chained:
-        lines.append(f'[ ! -x "$0{_KEPT_SUFFIX}" ] || exec "$0{_KEPT_SUFFIX}" "$@"')
+        lines = [*lines, f'[ ! -x "$0{_KEPT_SUFFIX}" ] || exec "$0{_KEPT_SUFFIX}" "$@"']
     return _BEGIN_LINE + b"\n" + "".join(f"{line}\n" for line in lines).encode() + _END_LINE

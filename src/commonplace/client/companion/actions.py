@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client.agents import load_hooks
+from commonplace.client.checkout import shell_hooks, tree_report
+from commonplace.client.checkout.shell_hooks import on_before_shell
+from commonplace.client.checkout.working_tree import find_working_tree, repository_path
 from commonplace.client.companion import (
     boot_context,
     ends,
@@ -28,9 +31,6 @@ from commonplace.client.companion.agent_process import (
 from commonplace.client.companion.hook_event import EventKind, HookAnswer
 from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.companion.hook_state import HookSession, delete_old_states, list_hook_sessions
-from commonplace.client.git import checkout
-from commonplace.client.hooks.shell_actions import STATUS_TOOL, on_before_shell, report_changes
-from commonplace.client.hooks.working_tree import find_working_tree, repository_path
 from commonplace.client.link import remote
 from commonplace.quoting.hidden_characters import quote_line
 
@@ -120,6 +120,7 @@ def on_prompt(hook_run: HookRun) -> HookAnswer:
 
 def on_before_edit(hook_run: HookRun) -> HookAnswer:
     files = _repository_paths(hook_run)
+    shell_hooks.note_before_edit(hook_run)
     if not files or hook_run.settings.lock == "off":
         return HookAnswer()
     located = _locate_lines(hook_run, files)
@@ -138,7 +139,7 @@ def _locate_lines(hook_run: HookRun, files: list[str]) -> leases.Located:
     """The lines that the edit changes, of those files where that can be told."""
     if not hook_run.tree.main:
         return {}
-    from commonplace.client.regions import edit_regions  # only edits need it
+    from commonplace.client.checkout import edit_regions  # only edits need it
 
     return edit_regions.locate_edit(hook_run, files)
 
@@ -158,8 +159,9 @@ def _deny_edit(hook_run: HookRun, conflicts: list[leases.LeaseConflict]) -> Hook
 def on_after_edit(hook_run: HookRun) -> HookAnswer:
     """Report the edited files, and tell the agent who else edited them."""
     files = _repository_paths(hook_run)
+    shell_hooks.record_edit(hook_run)
     if files:
-        checkout.follow_to(hook_run, str(Path(hook_run.event.cwd, hook_run.event.files[0]).parent))
+        tree_report.follow_to(hook_run, str(Path(hook_run.event.cwd, hook_run.event.files[0]).parent))
         report = _report_files(hook_run, files)
         hook_run.context += [
             f"{quote_line(overlap['file'])} was also changed by {overlap['agent']} at {overlap['when']} ({overlap['how']})."
@@ -188,7 +190,8 @@ def _report_files(hook_run: HookRun, files: list[str]) -> leases.EditReport:
 
 
 def on_after_shell(hook_run: HookRun) -> HookAnswer:
-    """Note how a command ended, if a rule asks for it."""
+    """Note whose what the command changed is, and how it ended if a rule asks for it."""
+    shell_hooks.on_after_shell(hook_run)
     if rules := hook_run.rules.load():
         from commonplace.client.rules import command_runs  # only where there are rules
 
@@ -202,8 +205,8 @@ def on_before_call(hook_run: HookRun) -> HookAnswer:
     arguments. A sub-agent that starts is an agent of its own."""
     event = hook_run.event
     is_start = event.own_tool == payload.START_TOOL
-    if event.own_tool == STATUS_TOOL:
-        report_changes(hook_run)
+    if event.own_tool == payload.STATUS_TOOL:
+        tree_report.report_changes(hook_run)
     if event.subagent and is_start:
         hook_run = subagents.start_own_run(hook_run)
     if event.call_id:
@@ -225,6 +228,7 @@ def on_before_compact(hook_run: HookRun) -> HookAnswer:
 
 def on_stop(hook_run: HookRun) -> HookAnswer:
     _spool_transcript(hook_run)
+    shell_hooks.on_turn_end(hook_run)
     waiting_requests.report_idle(hook_run)
     return HookAnswer()
 
@@ -244,6 +248,7 @@ def on_subagent_end(hook_run: HookRun) -> HookAnswer:
 def on_session_end(hook_run: HookRun) -> HookAnswer:
     """End the session before the uploader starts: both need the processor, and the end has a deadline."""
     is_spooled = _add_transcript_job(hook_run)
+    shell_hooks.on_session_end(hook_run)
     try:
         ends.end_sessions([hook_run, *subagents.list_own_runs(hook_run)])
     finally:

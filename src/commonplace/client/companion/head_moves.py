@@ -1,8 +1,9 @@
 """Tells a session that somebody else has moved the branch of its working tree: switched, reset or rebased it."""
 
+from commonplace.client.checkout.head_log import HeadMove, read_head, read_head_log
+from commonplace.client.checkout.tree_report import report_checkout
 from commonplace.client.companion import fault_log
 from commonplace.client.companion.hook_run import HookRun
-from commonplace.client.git.checkout import HeadMove, read_head, read_head_log, report_checkout
 from commonplace.client.link import remote
 
 _OWN_MARK = "moves-head"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from commonplace.client import project, project_trust
+from commonplace.client.checkout.working_tree import WorkingTree, find_working_tree
 from commonplace.client.companion import agent_process, boot_context, fault_log, payload
 from commonplace.client.companion.hook_event import HookEvent
 from commonplace.client.companion.hook_settings import HookSettings
 from commonplace.client.companion.hook_state import HookSession, HookState
-from commonplace.client.hooks.working_tree import WorkingTree, find_working_tree
 from commonplace.client.link import remote
 from commonplace.client.link.server_link import ServerLink, find_link
 from commonplace.client.rules.rule_cache import RuleCache
@@ -201,7 +201,7 @@ class HookRun:
         """Tell the server where the session works, so that others in the same checkout are known to each other."""
         if not self.tree.main or self.tool == "git":
             return
-        from commonplace.client.git.checkout import report_checkout  # only starts need it
+        from commonplace.client.checkout.tree_report import report_checkout  # only starts need it
 
         try:
             report_checkout(self)

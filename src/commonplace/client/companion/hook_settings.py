@@ -33,6 +33,8 @@ class HookSettings(NamedTuple):
     """Whether coming merge conflicts with other working trees are looked for after edits."""
     transcripts: bool = True
     """Whether transcripts are spooled for `commonplace sync`."""
+    trailers: bool = True
+    """Whether a commit of an agent names its session: `Commonplace-Session:`."""
     answers: bool = True
     """Whether people see what the agent's program waits for, and may answer it elsewhere."""
     permission_seconds: int = 0

@@ -22,6 +22,7 @@ _FILE_HEADER = re.compile(
 _EXIT_CODE = re.compile(r"exited with (?:exit )?code:? (\d{1,5})", re.IGNORECASE)
 _MEMORY_TOOLS = "memory_"
 START_TOOL = "memory_start_session"
+STATUS_TOOL = "memory_checkout_status"
 _PATH_FIELDS = ("file_path", "filePath", "notebook_path", "path", "target_file", "absolute_path")
 
 
@@ -80,6 +81,8 @@ def _parse_shell_call(payload: Fields, name: str, kind: EventKind) -> HookEvent 
         first_text(payload, "session_id", "sessionId", "conversation_id"),
         folder if folder.startswith("/") else str(Path(cwd) / folder),
         transcript=first_text(payload, "transcript_path", "transcriptPath"),
+        call_id=first_text(payload, "tool_use_id", "toolCallId", "callID"),
+        arguments=arguments,
         subagent=first_text(payload, "agent_id"),
         command=command,
         tool=first_text(payload, "tool_name", "toolName"),
@@ -153,7 +156,10 @@ def render_specific_output(event: HookEvent, answer: HookAnswer) -> Fields:
     """Claude's answer format, which Codex and VS Code share. An empty object lets the agent continue."""
     if answer.denial:
         verdict = "ask" if answer.asks else "deny"
-        decision = {"permissionDecision": verdict, "permissionDecisionReason": answer.denial}
+        decision: Fields = {"permissionDecision": verdict, "permissionDecisionReason": answer.denial}
+    elif answer.arguments and event.kind == "before_shell":
+        changed = {"updatedInput": {**(event.arguments or {}), **answer.arguments}}
+        decision = changed | ({"additionalContext": answer.context} if answer.context else {})
     elif answer.context:
         decision = {"additionalContext": answer.context}
     else:

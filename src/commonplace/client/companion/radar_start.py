@@ -1,4 +1,4 @@
-"""Starts the conflict radar (`client/git/radar.py`) in the background, where somebody else may be at work."""
+"""Starts the conflict radar (`client/checkout/radar.py`) in the background, where somebody else may be at work."""
 
 from pathlib import Path
 

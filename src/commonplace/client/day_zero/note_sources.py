@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from commonplace.client.checkout.git_program import GitFailed, run_git
 from commonplace.client.day_zero import mongo_dumps
 from commonplace.client.day_zero.found_note import Found, FoundNote, parse_markdown
 from commonplace.client.day_zero.json_stores import list_json_store
 from commonplace.client.day_zero.sqlite_stores import is_sqlite_file, list_sqlite_store
-from commonplace.client.git.git_program import GitFailed, run_git
 
 OnSkip = Callable[[str, str], None]
 """Called with a path and the reason why it was left out."""

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, call: CallOperation) -> int:
 
 
 def _require_person() -> None:
-    from commonplace.client.git.acting_run import runs_for_agent  # only this command asks
+    from commonplace.client.checkout.acting_author import runs_for_agent  # only this command asks
 
     if runs_for_agent():
         raise errors.Forbidden(

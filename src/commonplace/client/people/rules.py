@@ -118,7 +118,7 @@ def _write(arguments: argparse.Namespace, call: CallOperation, values: dict[str,
 
 
 def _require_person(what: str) -> None:
-    from commonplace.client.git.acting_run import runs_for_agent  # only these acts ask
+    from commonplace.client.checkout.acting_author import runs_for_agent  # only these acts ask
 
     if runs_for_agent():
         raise errors.Forbidden(

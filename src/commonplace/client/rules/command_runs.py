@@ -15,6 +15,7 @@ from commonplace.client.companion.hook_state import HookState
 from commonplace.rules.command_pattern import matches_command, parse_pattern
 from commonplace.rules.rule import Rule
 from commonplace.rules.rule_check import may_match
+from commonplace.rules.shell_line import split_line
 
 if TYPE_CHECKING:
     from commonplace.client.companion.hook_run import HookRun
@@ -33,9 +34,7 @@ def is_asked_for(rules: Iterable[Rule], line: str) -> bool:
 
 
 def _matches_line(patterns: Sequence[str], line: str) -> bool:
-    from commonplace.client.git.shell_parser import parse_line  # few commands need the parser
-
-    words = [command.words for command in parse_line(line, "/").commands if command.words]
+    words = [command.words for command in split_line(line, "/") if command.words]
     return any(matches_command(parse_pattern(pattern), each) for pattern in patterns for each in words)
 
 

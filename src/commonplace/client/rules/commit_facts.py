@@ -1,28 +1,45 @@
 """What a commit would contain: the facts of rules on `commit`, before a shell command that commits and in the guard."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commonplace.client import project
-from commonplace.client.git.checkout import list_changed_files
-from commonplace.client.git.git_command import GitCommand, parse_options, read_git_commands
-from commonplace.client.git.git_program import GitFailed, run_git
-from commonplace.client.hooks.working_tree import repository_path
+from commonplace.client.checkout.git_program import GitFailed, run_git
+from commonplace.client.checkout.tree_report import list_changed_files
+from commonplace.client.checkout.working_tree import repository_path
 from commonplace.client.rules import command_runs
+from commonplace.client.rules.git_commands import GitCommand, read_git_commands
 from commonplace.client.rules.hook_facts import list_all_files
 from commonplace.client.rules.written_text import list_added_lines
 from commonplace.rules.rule_check import RuleFacts
+from commonplace.rules.shell_line import SimpleCommand
 
 if TYPE_CHECKING:
     from commonplace.client.companion.hook_run import HookRun
-    from commonplace.client.git.shell_wrappers import ShellCommand
 
-_COMMIT_VALUES = (
-    "-m -F -C -c -t --message --file --author --date --reuse-message --reedit-message --template --fixup --squash"
-    " --cleanup --trailer --pathspec-from-file"
+_VALUED = frozenset(
+    [
+        "--message",
+        "--file",
+        "--author",
+        "--date",
+        "--reuse-message",
+        "--reedit-message",
+        "--template",
+        "--fixup",
+        "--squash",
+        "--cleanup",
+        "--trailer",
+        "--pathspec-from-file",
+        "--chmod",
+    ]
 )
+_SHORT_VALUED = re.compile(r"-[a-zA-Z]*[mFCct]")
+_TAKES_ALL = ("--all", "--update", "-A", "-u")
+_SHORT_ALL = re.compile(r"-[b-zB-Z]*a[a-zA-Z]*")
 _DIFF = ("diff", "--no-ext-diff", "--no-color", "-U0")
 _MAX_FILES = 500
 _MAX_FILE_BYTES = 200_000
@@ -65,9 +82,9 @@ class CommitFacts(RuleFacts):
 class LineCommitFacts(CommitFacts):
     """The commit that a shell line makes: what is staged, and what the line itself adds before."""
 
-    def __init__(self, hook_run: "HookRun", commands: "Sequence[ShellCommand]", role: str) -> None:
+    def __init__(self, hook_run: "HookRun", commands: Sequence[SimpleCommand], role: str) -> None:
         super().__init__(hook_run, hook_run.place, role)
-        self._commands = [git for command in commands for git in read_git_commands(command)]
+        self._commands = list(read_git_commands(commands))
 
     @property
     def commits(self) -> bool:
@@ -79,14 +96,17 @@ class LineCommitFacts(CommitFacts):
         return list(dict.fromkeys([*self._list_staged(), *named]))
 
     def _list_taken(self, git: GitCommand) -> Iterator[str]:
-        is_commit = git.subcommand == "commit"
-        if not is_commit and git.subcommand not in ("add", "stage"):
+        if git.subcommand not in ("add", "stage", "commit"):
             return
-        options = parse_options(
-            git.arguments, _COMMIT_VALUES if is_commit else "--chmod --pathspec-from-file"
-        )
-        operands = [operand for operand in (*options.operands, *options.paths) if operand]
-        if options.has("-a", "--all", "-A", "-u", "--update") and not operands:
+        words = [word for word in git.arguments if word]
+        values = {at + 1 for at, word in enumerate(words) if word in _VALUED or _SHORT_VALUED.fullmatch(word)}
+        operands = [
+            word
+            for at, word in enumerate(words)
+            if at not in values and (not word.startswith("-") or word == "-")
+        ]
+        takes_all = any(word in _TAKES_ALL or _SHORT_ALL.fullmatch(word) for word in words)
+        if takes_all and not operands:
             yield from self._list_changed()
         paths = list_all_files([str(Path(git.cwd, operand)) for operand in operands])
         for path in paths[:_MAX_FILES]:
@@ -95,7 +115,7 @@ class LineCommitFacts(CommitFacts):
 
     def _list_changed(self) -> list[str]:
         try:
-            return list(list_changed_files(self._root))
+            return list_changed_files(self._root)
         except GitFailed:
             return []
 

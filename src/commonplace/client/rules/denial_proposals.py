@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from commonplace.client.agents import AGENTS_WITH_TRANSCRIPTS, load_transcripts
-from commonplace.client.git.shell_parser import parse_line
 from commonplace.client.project import find_repository
+from commonplace.rules.shell_line import split_line
 from commonplace.transcripts.ended_calls import DeniedCall, list_denied_calls
 
 MIN_DENIALS = 2
@@ -72,7 +72,7 @@ def _find_shape(call: DeniedCall, root: Path | None) -> _Shape | None:
 
 def _list_shapes(line: str) -> Iterator[str]:
     """`git push` of `cd web && git push --force origin main`."""
-    for command in parse_line(line, "/").commands:
+    for command in split_line(line, "/"):
         words = [word for word in command.words if word]
         program = words[0].rpartition("/")[2] if words else ""
         if program in _SKIPPED_PROGRAMS:
@@ -101,7 +101,7 @@ def _common_flags(lines: Iterable[str]) -> list[str]:
     sets = [
         {
             word.partition("=")[0]
-            for command in parse_line(line, "/").commands
+            for command in split_line(line, "/")
             for word in command.words
             if word and word.startswith("-")
         }

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from commonplace.client.git import git_program as git
+from commonplace.client.checkout import git_program as git
 from commonplace.client.rules import rule_reports
 from commonplace.client.rules.commit_facts import CommitFacts
 from commonplace.client.rules.event_rules import ask_server

@@ -6,18 +6,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from commonplace.client import project
-from commonplace.client.hooks.shell_actions import may_matter
-from commonplace.client.hooks.working_tree import repository_path
+from commonplace.client.checkout.working_tree import repository_path
+from commonplace.client.companion.payload import list_patched_files
 from commonplace.client.rules import command_runs
+from commonplace.client.rules.git_commands import read_git_commands
 from commonplace.client.rules.written_text import find_written_text
 from commonplace.rules.command_pattern import Word
 from commonplace.rules.rule_check import RuleFacts
+from commonplace.rules.shell_line import SimpleCommand, split_line
+from commonplace.rules.written_paths import list_written_paths
 
 if TYPE_CHECKING:
     from commonplace.client.companion.hook_run import HookRun
-    from commonplace.client.git.shell_parser import ParsedLine
 
 _MAX_FILES = 2_000
+_PATCHERS = ("apply_patch", "applypatch")
 
 
 class HookFacts(RuleFacts):
@@ -32,7 +35,7 @@ class HookFacts(RuleFacts):
         if self.on == "stop":
             return self._hook_run.state.list_edited_files()
         if self.on == "command":
-            return self._to_repository(list_all_files(self._list_written())) if may_matter(self.line) else []
+            return self._to_repository(list_all_files(self._list_written()))
         return self._to_repository(self._hook_run.event.files)
 
     @property
@@ -48,35 +51,27 @@ class HookFacts(RuleFacts):
     @cached_property
     def commands(self) -> list[tuple[Word, ...]]:
         """As the base does, with git's aliases resolved."""
-        from commonplace.client.git.git_command import read_git_commands_of_line  # few rules need it
-
-        words = [command.words for command in self.parsed.commands]
-        commands = read_git_commands_of_line(self.parsed.commands)
-        return [*words, *(("git", git.subcommand, *git.arguments) for git in commands)]
+        resolved = read_git_commands(self.split)
+        return [
+            *(command.words for command in self.split),
+            *(("git", git.subcommand, *git.arguments) for git in resolved),
+        ]
 
     @cached_property
-    def parsed(self) -> "ParsedLine":
-        from commonplace.client.git.shell_parser import parse_line
-
-        return parse_line(self.line, self._hook_run.event.cwd)
+    def split(self) -> list[SimpleCommand]:
+        return split_line(self.line, self._hook_run.event.cwd)
 
     def _list_written(self) -> list[str]:
-        from commonplace.client.git.file_writes import (
-            list_patched_paths,
-            list_paths_written_by_git,
-            list_written_paths,
-        )
-        from commonplace.client.git.git_command import read_git_commands
+        written = [path for command in self.split for path in list_written_paths(command)]
+        return written + self.list_patched()
 
+    def list_patched(self) -> list[str]:
+        """What `apply_patch` changes, which Codex also carries out in its shell tool; the patch stands in the line."""
         return [
-            path
-            for command in self.parsed.commands
-            for paths in (
-                list_written_paths(command),
-                list_patched_paths(command, self.line),
-                *(list_paths_written_by_git(git) for git in read_git_commands(command)),
-            )
-            for path in paths
+            f"{command.cwd}/{path}"
+            for command in self.split
+            if command.program in _PATCHERS
+            for path in list_patched_files({"command": self.line})
         ]
 
     def _to_repository(self, paths: Sequence[str]) -> list[str]:
@@ -97,12 +92,7 @@ class PatchFacts(HookFacts):
 
     @cached_property
     def files(self) -> Sequence[str]:
-        from commonplace.client.git.file_writes import list_patched_paths
-
-        commands = self.parsed.commands
-        return self._to_repository(
-            [path for command in commands for path in list_patched_paths(command, self.line)]
-        )
+        return self._to_repository(self.list_patched())
 
     @property
     def text(self) -> str:

@@ -51,7 +51,7 @@ def _list_situations(hook_run: "HookRun", rules: list[Rule], on: str) -> list[Ru
     if on == "command" and any("commit" in rule.on for rule in rules) and may_commit(facts.line):
         from commonplace.client.rules.commit_facts import LineCommitFacts  # few commands commit
 
-        commit = LineCommitFacts(hook_run, facts.parsed.commands, role)
+        commit = LineCommitFacts(hook_run, facts.split, role)
         situations += [commit] if commit.commits else []
     for situation in situations:
         situation.role = role

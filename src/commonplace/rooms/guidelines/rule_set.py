@@ -12,14 +12,14 @@ from pydantic import Field
 
 from commonplace import access, errors
 from commonplace.call import Call
-from commonplace.client.git.file_writes import list_written_paths
-from commonplace.client.git.shell_parser import parse_line
 from commonplace.clock import SECOND, iso
 from commonplace.operation import operation
 from commonplace.rooms.guidelines import model, store
 from commonplace.rules.rule import Rule, read_rule
 from commonplace.rules.rule_check import RuleFacts, list_fired
 from commonplace.rules.rule_schema import PERSONS_EFFECTS, validate_enforcement
+from commonplace.rules.shell_line import split_line
+from commonplace.rules.written_paths import list_written_paths
 from commonplace.store.database import Row
 
 MAX_VERSION_CHARACTERS = 40
@@ -88,8 +88,8 @@ class _TestedFacts(RuleFacts):
         # A pattern is not expanded: the files are on the machine of the agent.
         if self.on != "command" or set("*?[") & set(self.line):
             return super().files
-        parsed = parse_line(self.line, "/")
-        return [path.lstrip("/") for command in parsed.commands for path in list_written_paths(command)]
+        commands = split_line(self.line, "/")
+        return [path.lstrip("/") for command in commands for path in list_written_paths(command)]
 
 
 @operation(

@@ -4,6 +4,7 @@ import os
 import shlex
 from pathlib import Path
 
+from commonplace.client.checkout.working_tree import find_working_tree
 from commonplace.client.companion import payload
 from commonplace.client.companion.hook_event import (
     AgentHooks,
@@ -18,7 +19,6 @@ from commonplace.client.companion.permission_requests import (
     parse_permission_request,
     render_permission_decision,
 )
-from commonplace.client.hooks.working_tree import find_working_tree
 
 _EVENTS: dict[str, EventKind] = {
     "SessionStart": "session_start",
@@ -26,6 +26,7 @@ _EVENTS: dict[str, EventKind] = {
     "UserPromptSubmit": "prompt",
     "PreToolUse": "before_edit",
     "PostToolUse": "after_edit",
+    "PostToolUseFailure": "after_edit",
     "PreCompact": "before_compact",
     "Stop": "stop",
     "SubagentStart": "subagent_start",
@@ -35,7 +36,7 @@ _EVENTS: dict[str, EventKind] = {
 }
 _DIALOG_NOTIFICATIONS = {"permission_prompt": "permission", "elicitation_dialog": "question"}
 _CONTEXT_KINDS: frozenset[EventKind] = frozenset(
-    {"session_start", "prompt", "before_edit", "before_shell", "after_edit", "subagent_start"}
+    {"session_start", "prompt", "before_edit", "before_shell", "after_edit", "after_shell", "subagent_start"}
 )
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"stop"}
 

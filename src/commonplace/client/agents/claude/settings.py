@@ -22,7 +22,8 @@ _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", f"{_EDITORS}|Bash|Monitor|ExitWorktree|mcp__{ENTRY}__.*"),
-    HookTrigger("PostToolUse", _EDITORS),
+    HookTrigger("PostToolUse", f"{_EDITORS}|Bash"),
+    HookTrigger("PostToolUseFailure", "Bash"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
     HookTrigger("SubagentStart"),

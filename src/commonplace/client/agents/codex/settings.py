@@ -20,7 +20,7 @@ from commonplace.client.link.remote import RemoteServer
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", f"apply_patch|Bash|mcp__{ENTRY}__memory_start_session"),
-    HookTrigger("PostToolUse", "apply_patch"),
+    HookTrigger("PostToolUse", "apply_patch|Bash"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
     HookTrigger("SubagentStart"),
