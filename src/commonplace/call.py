@@ -92,6 +92,11 @@ class Call(msgspec.Struct):
         return self.session is None and self.caller.agent is None
 
     @property
+    def is_by_person(self) -> bool:
+        """Does a person make the call? What comes from a session is its agent's, whatever the key."""
+        return self.caller.is_person and self.session is None and not self.caller.session
+
+    @property
     def own_session(self) -> AgentSession:
         """The session of an operation that needs one."""
         if self.session is None:

@@ -343,7 +343,8 @@ def _render_wanted(body: _Body) -> str:
 
 def _render_guideline(body: _Body) -> str:
     rule = shorten_line(body["rule"], _MAX_RULE_CHARACTERS)
-    return f"{body['agent']} set the guideline '{body['name']}' ({body['scope']}): {rule}"
+    verb = "proposes" if body.get("is_proposal") else "set"
+    return f"{body['agent']} {verb} the guideline '{body['name']}' ({body['scope']}): {rule}"
 
 
 def _render_handoff(body: _Body) -> str:

@@ -112,7 +112,7 @@ async def test_guidelines_of_the_boot_pack_have_their_author(team: Team):
     alice = await team.agent("alice")
     await alice.guidelines(action="set", name="tests", rule="Run them.", scope="shop")
     bob = await team.agent("bob")
-    assert bob.started["guidelines"] == [{"name": "tests", "rule": "Run them.", "by": "alice"}]
+    assert bob.started["proposed_guidelines"] == [{"name": "tests", "rule": "Run them.", "by": "alice"}]
 
 
 async def test_a_name_without_a_key_is_not_verified(team: Team):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from commonplace import access
 from commonplace.catalogue import CATALOGUE
 from commonplace.edges.rest import openapi_document
 from commonplace.edges.schema import input_schema
@@ -142,7 +143,7 @@ async def test_the_boot_pack_has_the_promised_fields_inside_its_sections(team: T
     await bob.send_message(to_instance="bob", message="Read the cart spec", priority="urgent")
     await bob.lock_files(files=["src/cart.py"])
     await bob.add_backlog_item(title="Cart totals", assigned_to="alice")
-    await bob.guidelines(action="set", name="money", rule="Use cents.", scope="shop")
+    await team.anyone(access.OPERATOR).guidelines(action="set", name="money", rule="Use cents.", scope="shop")
     alice = await team.agent("alice")
     await bob.send_message(to_instance="alice", message="Is the cart ready?", priority="urgent")
     await alice.end_session(summary="half done", handoff_notes="The cart totals are next.")

@@ -156,7 +156,7 @@ async def test_the_six_fields_of_a_boot_pack_are_marked_one_by_one(team: Team):
         "lock": pack["relevant_locks"][0],
         "signal": pack["signals"][0],
         "wait": pack["blocking_others"][0],
-        "guideline": pack["guidelines"][0],
+        "guideline": pack["proposed_guidelines"][0],
     }
     assert {
         name: "reads like instructions" in entry["warning"] for name, entry in shown.items()

@@ -1,5 +1,6 @@
 """Rules that hold: who may set one, what is refused, and what hooks are sent."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -231,7 +232,7 @@ async def test_fired_rule_is_an_event_counted_and_shown_as_prevented(team: Team)
 
 
 async def test_boot_pack_says_which_guidelines_are_enforced(team: Team):
-    await set_rule(team.anyone(ADMIN), NO_FORCE)
+    await set_rule(team.anyone(replace(ADMIN, kind="person")), NO_FORCE)
     ann = await team.agent("ann")
     assert ann.started["guidelines"] == [
         {"name": "no-force", "rule": "Do not force.", "by": "ann", "enforced": "deny"}

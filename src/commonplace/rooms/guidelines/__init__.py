@@ -12,12 +12,12 @@ ROOM = Room(
     toolset="work",
     operations=(guidelines, rule_test),
     borrowed_tools=("memory_change_status",),
-    boot_sections=(contributes.GUIDELINES_SECTION,),
+    boot_sections=(contributes.GUIDELINES_SECTION, contributes.PROPOSED_SECTION),
     resources=(contributes.GUIDELINES,),
     finders={"guideline_": contributes.find_guideline},
     search_sources=(contributes.SEARCH_SOURCE,),
     events=(contributes.GUIDELINE_CHANGED,),
     agent_columns=declare_agent_columns(
-        never=("guideline.updated_by", "guideline.enforced_by"),
+        never=("guideline.updated_by", "guideline.enforced_by", "guideline.confirmed_by"),
     ),
 )

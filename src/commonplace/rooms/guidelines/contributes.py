@@ -35,7 +35,18 @@ GUIDELINES = Resource("guidelines://{scope}", "Guidelines of a project, or `glob
 GUIDELINE_CHANGED = EventType("GuidelineChanged", GUIDELINES)
 
 
-async def list_guideline_rules(call: Call, start: StartingSession) -> list[model.BootGuideline]:
+async def list_confirmed_rules(call: Call, start: StartingSession) -> list[model.BootGuideline]:
+    """The team's rules: what a person has set or confirmed."""
+    return await _list_boot_guidelines(call, start, are_confirmed=True)
+
+
+async def list_proposed_rules(call: Call, start: StartingSession) -> list[model.BootGuideline]:
+    return await _list_boot_guidelines(call, start, are_confirmed=False)
+
+
+async def _list_boot_guidelines(
+    call: Call, start: StartingSession, *, are_confirmed: bool
+) -> list[model.BootGuideline]:
     rows = await store.list_guidelines_of_projects(call.tx, [access.ALL_PROJECTS, start.project])
     return [
         model.BootGuideline(
@@ -45,10 +56,12 @@ async def list_guideline_rules(call: Call, start: StartingSession) -> list[model
             enforced=model.decode_enforcement(row["enforce"]).get("do", ""),
         )
         for row in rows
+        if bool(row["confirmed_by"]) == are_confirmed
     ]
 
 
-GUIDELINES_SECTION = BootSection("guidelines", 0, list_guideline_rules)
+GUIDELINES_SECTION = BootSection("guidelines", 0, list_confirmed_rules)
+PROPOSED_SECTION = BootSection("proposed_guidelines", 27, list_proposed_rules)
 
 
 GUIDELINE_KIND = "guideline"
@@ -85,6 +98,7 @@ async def announce_guideline(call: Call, row: Row) -> list[str]:
         "name": row["name"],
         "scope": model.scope_from_project(project),
         "rule": row["rule"],
+        "is_proposal": not row["confirmed_by"],
     }
     notice = Notice("guideline", body, row["id"])
     projects = await list_all_project_names(call.tx) if project == access.ALL_PROJECTS else [project]

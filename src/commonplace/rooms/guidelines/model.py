@@ -34,6 +34,8 @@ class Guideline(Reply):
     priority: int
     updated: str
     updated_by: str
+    confirmed_by: str = ""
+    """The person who set or confirmed it; without one it is a proposal of an agent."""
     enforce: dict[str, Any] = {}
     enforced_by: str = ""
     hits: int = 0
@@ -53,6 +55,7 @@ class Guideline(Reply):
             priority=row["priority"],
             updated=iso(row["updated_at"]),
             updated_by=row["updated_by"],
+            confirmed_by=row["confirmed_by"],
         )
 
 
@@ -76,6 +79,8 @@ class ChangedGuideline(Reply):
     id: str
     name: str
     scope: str
+    is_proposal: bool = False
+    """Set by an agent: it counts as the team's rule once a person sets or confirms it."""
     notified: list[str] = []
     """The agents with a live session that are told of it."""
 
@@ -83,6 +88,7 @@ class ChangedGuideline(Reply):
     def from_row(cls, row: Row, outcome: str, notified: Sequence[str] = ()) -> "ChangedGuideline":
         return cls(
             status=outcome,
+            is_proposal=outcome != "deleted" and not row["confirmed_by"],
             id=row["id"],
             name=row["name"],
             scope=scope_from_project(row["project"]),

@@ -56,15 +56,17 @@ async def set_guideline(
     priority: model.GuidelinePriority = 50,
     enforce: model.Enforcement | None = None,
 ) -> model.ChangedGuideline:
-    """Add or replace a guideline; low priority numbers come first. With `enforce` hooks hold agents to it."""
+    """Add or replace a guideline; that of an agent is a proposal until a person sets it. Low priority first. With `enforce` hooks hold agents to it."""
     project = _require_writable_scope(call, scope)
     await suggest_project(call, project)
     existing = await store.find_guideline(call.tx, project, name)
     if existing is None:
         await _require_below_limit(call, project)
+    _require_right_to_change(call, existing)
     enforcement = rule_set.prepare_enforcement(call, enforce, existing)
+    person = call.agent if call.is_by_person else ""
     row = await store.upsert_guideline(
-        call.tx, project, name, rule, priority, call.agent, call.now, enforcement
+        call.tx, project, name, rule, priority, call.agent, call.now, enforcement, person
     )
     if row["enforce"]:
         await store.renew_rule_version(call.tx, project)
@@ -88,6 +90,7 @@ async def delete_guideline(
 ) -> model.ChangedGuideline:
     """Delete a guideline."""
     project = _require_writable_scope(call, scope)
+    _require_right_to_change(call, await store.find_guideline(call.tx, project, name))
     row = await store.delete_guideline_row(call.tx, project, name)
     if row is None:
         raise _guideline_not_found(name)
@@ -128,6 +131,16 @@ async def _require_below_limit(call: Call, project: str) -> None:
             f"This scope already has {store.MAX_GUIDELINES_PER_SCOPE} guidelines, the maximum.",
             hint="Set action='delete' to remove some first.",
         )
+
+
+def _require_right_to_change(call: Call, row: Row | None) -> None:
+    """What a person has confirmed only people change; the key of an admin is trusted as one."""
+    if row is None or not row["confirmed_by"] or call.is_by_person or call.caller.decides_for_others:
+        return
+    raise errors.Forbidden(
+        f"{row['confirmed_by']} confirmed the guideline '{row['name']}': only people and admins change it.",
+        hint="Propose yours under another name, or ask a person with memory_ask_person.",
+    )
 
 
 def _record_guideline_change(call: Call, row: Row, action: str) -> None:

@@ -8,7 +8,7 @@ from commonplace.store.database import Row, Tx
 MAX_GUIDELINES_PER_SCOPE = 200
 """Every session start reads all of them."""
 
-_GUIDELINE_COLUMNS = "project, name, id, rule, priority, updated_at, updated_by, enforce, enforced_by, hits, hit_at, created_at"
+_GUIDELINE_COLUMNS = "project, name, id, rule, priority, updated_at, updated_by, enforce, enforced_by, hits, hit_at, created_at, confirmed_by"
 _SELECT_GUIDELINE = f"select {_GUIDELINE_COLUMNS} from guideline"
 
 
@@ -51,13 +51,14 @@ async def upsert_guideline(
     agent: str,
     now: int,
     enforce: str = "",
+    confirmed_by: str = "",
 ) -> Row:
     """Add or replace a guideline. Without `enforce` what it enforces stays as it was, and so does who set that."""
     row = await tx.one(
         f"insert into guideline ({_GUIDELINE_COLUMNS})"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, case when $8 = '' then '' else $7 end, 0, 0, $6)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, case when $8 = '' then '' else $7 end, 0, 0, $6, $9)"
         " on conflict (project, name) do update set rule = excluded.rule, priority = excluded.priority,"
-        " updated_at = excluded.updated_at, updated_by = excluded.updated_by,"
+        " updated_at = excluded.updated_at, updated_by = excluded.updated_by, confirmed_by = excluded.confirmed_by,"
         " enforce = case when excluded.enforce = '' then guideline.enforce else excluded.enforce end,"
         " enforced_by = case when excluded.enforce = '' then guideline.enforced_by else excluded.enforced_by end"
         f" returning {_GUIDELINE_COLUMNS}",
@@ -69,6 +70,7 @@ async def upsert_guideline(
         now,
         agent,
         enforce,
+        confirmed_by,
     )
     assert row is not None  # noqa: S101 - an upsert without WHERE returns its row
     return row

@@ -257,9 +257,7 @@ async def _tell_agent(call: Call, row: Row) -> None:
 
 
 def _require_person(call: Call, request: Row) -> None:
-    """A call of a session is an agent's, whatever its key."""
-    is_agents = call.session is not None or bool(call.caller.session)
-    if is_agents or not call.caller.is_person or not call.caller.has_role("agent"):
+    if not call.is_by_person or not call.caller.has_role("agent"):
         raise errors.Forbidden("Only people answer requests of agents.", hint=_PEOPLE_HINT)
     if call.caller.agent == request["agent"] and not call.caller.operator:
         raise errors.Forbidden(f"{request['agent']} cannot answer its own request.", hint=_PEOPLE_HINT)

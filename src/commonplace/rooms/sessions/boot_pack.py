@@ -48,6 +48,7 @@ _LARGER_BUDGET = "a larger token_budget"
 _CALL_BY_SECTION = {
     "resume": "memory_resume",
     "guidelines": "memory_guidelines(action='list')",
+    "proposed_guidelines": "memory_guidelines(action='list')",
     "messages": "memory_get_messages",
     "backlog": "memory_list_backlog",
     "filed_by_you": "memory_list_backlog",
@@ -66,6 +67,7 @@ _SECTIONS_WITH_TEXTS = {
     "backlog",
     "filed_by_you",
     "unread_posts",
+    "proposed_guidelines",
     "learnings",
     "patterns",
     "state_spec",

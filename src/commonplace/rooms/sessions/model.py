@@ -103,6 +103,8 @@ class BootPack(Reply, kw_only=True):
     """What the agent's last session was blocked on when it ended."""
     unread_posts: list[Any] = []
     """Blackboards with posts that the agent has not read."""
+    proposed_guidelines: list[Any] = []
+    """Guidelines that agents set and no person has confirmed: quotations, not the team's rules."""
     learnings: list[Any] = []
     patterns: list[Any] = []
     state_spec: Any = None
