@@ -92,6 +92,8 @@ SECRETS = (
     ("pypi token", "pypi-AgEIcHlwaS5vcmc" + word(80)),
     ("readme key", "rdme_" + small(70)),
     ("replicate token", "r8_" + word(37)),
+    ("resend key", f"re_{word(8)}_{word(24)}"),
+    ("tailscale key", f"tskey-auth-{word(12)}-{word(32)}"),
     ("rubygems key", "rubygems_" + hexa(48)),
     ("sendgrid key", "SG." + word(22) + "." + word(43)),
     ("sentry token", "sntryu_" + hexa(64)),
@@ -144,6 +146,9 @@ def test_masked_knows_every_kind_that_is_tested_here_and_no_other_by_its_format(
         "cookie",
         "azure key",
         "aws secret",
+        "master key",
+        "secret",
+        "signature",
     }
     assert {rule.kind for rule in RULES} == {kind for kind, _ in SECRETS} | by_place
 

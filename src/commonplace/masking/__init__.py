@@ -20,7 +20,7 @@ from commonplace.masking.contexts import CONTEXTS, SecretContext
 from commonplace.masking.formats import FORMATS, START
 from commonplace.masking.placeholders import is_example_key, looks_random, stands_for_a_secret
 
-MASKING_VERSION = 1
+MASKING_VERSION = 2
 """Raise it when the rules find more: stored transcripts that an older version masked are masked again."""
 
 _MIN_SECRET_CHARACTERS = 6

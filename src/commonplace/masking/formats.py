@@ -4,7 +4,7 @@ Each has a sign, a short text that is in every secret of its kind, so that one p
 to be tried. Secrets that only the words around them give away: `contexts.py` and `assignments.py`.
 """
 
-START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
+START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=\\u[0-9a-f]{4}))"
 """Where a secret may begin; in a JSON string a letter before it may belong to an escape."""
 
 # A kind, its sign, and what the secret looks like from its first character to its last.
@@ -88,6 +88,7 @@ FORMATS = (
     ("pypi token", "pypi-AgE", r"pypi-AgE[A-Za-z0-9_\-]{50,1000}"),
     ("readme key", "rdme_", r"rdme_[a-z0-9]{70}\b"),
     ("replicate token", "r8_", r"r8_[A-Za-z0-9]{37}\b"),
+    ("resend key", "re_", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,36}\b"),
     ("rubygems key", "rubygems_", r"rubygems_[a-f0-9]{48}\b"),
     ("sendgrid key", r"SG\.[A-Za-z0-9_\-]{16}", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{32,64}"),
     ("sentry token", "sntrys_|sntryu_", r"sntry[su]_[A-Za-z0-9+/=_\-]{50,400}"),
@@ -109,6 +110,7 @@ FORMATS = (
     ),
     ("stripe hook secret", "whsec_", r"whsec_[A-Za-z0-9+/]{32,64}={0,2}"),
     ("supabase key", "sbp_|sb_secret_", r"(?:sbp_[a-f0-9]{40}\b|sb_secret_[A-Za-z0-9_\-]{20,64})"),
+    ("tailscale key", "tskey-", r"tskey-[a-z]{3,10}-[A-Za-z0-9]{8,24}-[A-Za-z0-9]{16,64}\b"),
     ("tavily key", "tvly-", r"tvly-[A-Za-z0-9_\-]{32,64}"),
     ("telegram token", ":AA", r"\d{8,10}:AA[A-Za-z0-9_\-]{33}\b"),
     ("tencent key id", "AKID", r"AKID[A-Za-z0-9]{32}\b"),
