@@ -114,9 +114,10 @@ class Agent:
         """What its hook answers before a command of its shell tool; nothing is run."""
         return await self.hook(load_samples()[self.tool].build_command(self, line), **environ)
 
-    async def run_shell(self, line: str, *, tells_end: bool = True, **environ: str) -> Done:
+    async def run_shell(self, line: str, *, agent_id: str = "", seconds: int = 60, **environ: str) -> Done:
         """As the agent program does: ask the hook, run what it answers in a real shell, and tell the hook the end."""
-        asked = await self.shell(line)
+        sample, inside = load_samples()[self.tool], {"agent_id": agent_id} if agent_id else {}
+        asked = await self.hook(sample.build_command(self, line) | inside)
         if asked.denial:
             return asked
         variable = _SESSION_VARIABLES.get(self.tool, "COMMONPLACE_AGENT_SESSION")
@@ -124,11 +125,13 @@ class Agent:
             variable: self.session,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
-        done = await run(["bash", "-c", asked.command or line], self.cwd, self.environ | own | environ)
-        if tells_end:
-            sample = load_samples()[self.tool]
-            ended = sample.build_command(self, line) | {"hook_event_name": sample.EVENTS["after_edit"]}
-            done.told = (await self.hook(ended)).context
+        done = await run(
+            ["timeout", str(seconds), "bash", "-c", asked.command or line],
+            self.cwd,
+            self.environ | own | environ,
+        )
+        ended = sample.build_command(self, line) | {"hook_event_name": sample.EVENTS["after_edit"]} | inside
+        done.told = (await self.hook(ended)).context
         return done
 
     async def write(self, file: str, text: str) -> Done:

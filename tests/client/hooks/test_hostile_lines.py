@@ -7,6 +7,7 @@ The short form replays one in twenty.
 
 import json
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class Neighbours:
     async def run_line(self, line: str) -> str:
         """Ben's refusal, or nothing, if the line was run."""
         home = {"HOME": str(self.folder), "GIT_CEILING_DIRECTORIES": str(self.folder), "GIT_EDITOR": "true"}
-        return (await self.ben.run_shell(f"{line}", **home)).denial
+        return (await self.ben.run_shell(line, seconds=5, **home)).denial
 
     async def restore(self) -> None:
         """Everything as it was before the line, also what the ledger knows."""
@@ -145,7 +146,7 @@ def choose_lines(section: str, request: pytest.FixtureRequest, folder: Path) -> 
 MAX_REFUSED_SHARE = 0.25
 
 
-async def test_no_line_takes_or_destroys_anything_of_a_neighbour(neighbours, request, tmp_path):
+async def test_no_line_takes_or_destroys_anything_of_a_neighbour(neighbours, request, tmp_path, capsys):
     lost, refused = [], []
     sections = ("refused", "kept", "ordinary")
     lines = [line for section in sections for line in choose_lines(section, request, tmp_path)]
@@ -155,6 +156,8 @@ async def test_no_line_takes_or_destroys_anything_of_a_neighbour(neighbours, req
         elif harm := neighbours.list_lost():
             lost.append((line, harm))
         await neighbours.restore()
+    with capsys.disabled():
+        sys.stdout.write(f" {len(lines)} lines: {len(refused)} refused, {len(lost)} lost ")
     assert lost == []
     assert len(refused) <= MAX_REFUSED_SHARE * len(lines), refused
 

@@ -212,3 +212,65 @@ async def test_what_cannot_be_put_right_is_refused_beside_others_only(crew, shop
     way = denials[0].split("`")[1]
     ok(await ben.run_shell(way))
     assert (shop.parent / "shop-other" / "core.py").exists()
+
+
+async def test_denial_names_the_lines_now_and_a_commit_releases_them(crew, shop):
+    ann, ben = crew(2)
+    await edit(ann, shop, 4, by="ann")
+    await replace_text(ann, shop / "core.py", "line 1\n", "new\nnew\nline 1\n")
+    denied = (await replace_text(ben, shop / "core.py", "ann 4\n", "ben 4\n")).denial
+    assert f"{ann.name} has uncommitted lines in core.py as it is now: 1-2,6" in denied
+    assert "6: ann 4" in denied
+    ok(await ann.run_shell("git commit -qam x"))
+    assert not (await replace_text(ben, shop / "core.py", "ann 4\n", "ben 4\n")).denial
+
+
+async def test_lines_outlive_their_session_and_pass_to_the_next_of_the_name(crew, shop, near):
+    ann = near("claude", COMMONPLACE_AGENT="ann")
+    (ben,) = crew(1)
+    await edit(ann, shop, 2, by="ann")
+    await edit(ben, shop, 9, by="ben")
+    await ann.end()
+    ok(await ben.run_shell("git commit -qam x"))
+    assert added(shop) == ["ben 9"]
+    later = near("claude", COMMONPLACE_AGENT="ann")
+    await later.start()
+    ok(await later.run_shell("git commit -qam x"))
+    assert added(shop) == ["ann 2"]
+
+
+async def test_subagents_are_apart_from_each_other_and_their_parent_commits_for_them(crew, shop):
+    ann, ben = crew(2)
+    await ann.start()
+    for subagent, number in (("one", 2), ("two", 3)):
+        tool = {"tool_name": "Edit", "tool_input": {"file_path": str(shop / "core.py"), "old_string": f"line {number}\n", "new_string": f"{subagent}\n"}}  # fmt: skip
+        await ann.hook(ann.sends("before_edit", "core.py") | tool | {"agent_id": subagent})
+        (shop / "core.py").write_text(
+            (shop / "core.py").read_text().replace(f"line {number}\n", f"{subagent}\n")
+        )
+        await ann.hook(ann.sends("after_edit", "core.py") | tool | {"agent_id": subagent})
+    await edit(ben, shop, 9, by="ben")
+    ok(await ann.run_shell("git add -A && git commit -qm one", agent_id="one"))
+    assert added(shop) == ["one"]
+    ok(await ann.run_shell("git commit -qam x"))
+    assert added(shop) == ["two"]
+
+
+async def test_formatter_rebase_and_pull_keep_the_lines_of_everybody(crew, shop):
+    git(shop, "switch", "-qc", "old", "HEAD~0")
+    git(shop, "commit", "-q", "--allow-empty", "-m", "old")
+    git(shop, "switch", "-q", "main")
+    ann, ben = crew(2)
+    await edit(ann, shop, 2, by="ann")
+    ok(await ben.run_shell("sed -i 's/^line 1\\(.\\)$/ben 1\\1/' core.py"))
+    ok(await ben.run_shell("git commit -qam x"))
+    assert {line.split()[0] for line in added(shop)} == {"ben"}
+    ok(await ben.run_shell("git -c rebase.autoStash=true rebase -q old"))
+    ok(await ben.run_shell("echo more >> core.py; git add -A; git commit -qm more"))
+    assert added(shop) == ["more"]
+    ok(await ann.run_shell("git commit -qam x"))
+    assert added(shop) == ["ann 2"]
+    ok(await ann.run_shell("git reset -q --soft HEAD~1"))
+    assert (await ben.run_shell("git commit -qm x")).code == 1
+    ok(await ann.run_shell("git commit -qm again"))
+    assert added(shop) == ["ann 2"]

@@ -71,6 +71,7 @@ class CommandOutcome(NamedTuple):
     rewritten: dict[str, list[Author]] = {}
     """Files in which it changed or removed uncommitted lines of others, on purpose as it seems."""
     plan: CommitPlan = CommitPlan()
+    has_committed: bool = False
 
 
 class Checkout(KnownLines):
@@ -118,7 +119,8 @@ class Checkout(KnownLines):
             self._follow_head()
             left = self._narrow_index(run, is_own, author.id)
             del ledger.running[key]
-            return CommandOutcome(restored, rewritten, CommitPlan(plan.left + left, plan.is_empty))
+            plan = CommitPlan(plan.left + left, plan.is_empty)
+            return CommandOutcome(restored, rewritten, plan, ledger.head != run.head)
 
     def end_author(self, author: Author) -> None:
         """Its session has ended: commands of it run no more, and who has its name next has its lines."""
@@ -153,11 +155,13 @@ class Checkout(KnownLines):
         """Take the lines of others out of the index of the commit that is being made; it stays as it is if nothing is
         left that may be committed."""
         index = index or self._repository.index
+        if self._repository.is_busy:
+            return CommitPlan()
         with self._open_ledger(author) as ledger:
             self._observe(self._find_sole_author(author.id))
             is_own = self._own_test(author)
             others = set(self._list_paths_of_others(is_own))
-            if not others or self._repository.is_busy:
+            if not others:
                 ledger.checked_trees.append(self._repository.write_tree(index))
                 return CommitPlan()
             staged = self._repository.list_staged_changes(index, ledger.head)
@@ -175,6 +179,8 @@ class Checkout(KnownLines):
     def settle_commit(self, author: Author) -> CommitPlan:
         """After a commit: HEAD is followed, the index is as it was for others, and a commit that no hook filtered is
         replaced by one with the author's own lines."""
+        if self._repository.is_busy:  # a rebase may have put everything aside for the moment
+            return CommitPlan()
         with self._open_ledger(author):
             self._observe_files(self._find_sole_author(author.id))
             plan = self._settle_commit(author, self._own_test(author))
@@ -264,9 +270,6 @@ class Checkout(KnownLines):
             before = self._repository.list_known([lost.path]).get(lost.path, ABSENT)
             self._keep_lost(lost.path, before, "git rescue restore", author.id)
             self._write_as(author.id, {lost.path: FileState(lost.mode, lost.blob)})
-
-    def read_version(self, blob: str) -> bytes | None:
-        return self._read(blob)
 
     def _select_own(
         self, staged: dict[str, FileState], is_own: IsOwn, author: str

@@ -5,7 +5,6 @@ the command's, what it destroyed of others is put back. Only what cannot be put 
 """
 
 import os
-import re
 import shlex
 import shutil
 import zlib
@@ -21,6 +20,7 @@ from commonplace.client.companion import fault_log, prevented
 from commonplace.client.companion.hook_event import HookAnswer
 from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.companion.hook_state import HookState
+from commonplace.client.link import remote
 from commonplace.client.program import NAME, find_program
 from commonplace.rules.shell_line import SimpleCommand, split_line
 from commonplace.rules.written_paths import list_written_paths
@@ -115,7 +115,7 @@ _REPLACING = frozenset({"cp", "dd", "install", "ln", "rsync", "tee", "truncate",
 _DISCARDED = ("/dev/null", "/dev/stdout", "/dev/stderr")
 _GIT_VALUES = ("-C", "-c", "--git-dir", "--work-tree", "--namespace")
 _MAX_NAMED = 5
-_NAME = re.compile(r"[\w.-]+")
+_MAX_RELEASED = 200
 
 
 def read_git_mode(hook_run: HookRun) -> str:
@@ -229,10 +229,24 @@ def on_after_shell(hook_run: HookRun) -> None:
         except (GitFailed, LedgerBusy, OSError, ValueError) as error:
             fault_log.log_fault("lines after a command", error)
             continue
+        if outcome.has_committed:
+            _release_leases(hook_run, checkout, author)
         hook_run.context += list(_describe_outcome(outcome, event.command))
         _tell_others(outcome, author, event.command)
         if outcome.restored:
             prevented.report_prevented(hook_run, "rescue_made", event.command, list(outcome.restored))
+
+
+def _release_leases(hook_run: HookRun, checkout: Checkout, author: Author) -> None:
+    """What is committed needs no lease any more."""
+    own = set(checkout.list_own_files(author))
+    leased = [file for file, lease in hook_run.state.load_leases().items() if not lease.reasoned]
+    free = [file for file in leased if file not in own][:_MAX_RELEASED]
+    if free and hook_run.settings.lock == "auto":
+        try:
+            hook_run.call_in_session("memory_unlock_files", files=free)
+        except (remote.ServerUnreachable, remote.ServerRefusal) as error:
+            fault_log.log_fault("leases of committed files", error)
 
 
 def on_turn_end(hook_run: HookRun) -> None:

@@ -194,11 +194,17 @@ class Weave:
     def list_lines(self, is_own: IsOwn) -> list[int]:
         """The numbers of the working file's lines that others have added, and of those after which they deleted some."""
         lines: list[int] = []
-        number = -1
+        number, is_gap = -1, False
         for kind, _, author in self.entries:
-            number += kind != DELETED
-            if self._is_other((kind, b"", author), is_own):
+            is_other = self._is_other((kind, b"", author), is_own)
+            if is_gap and kind != DELETED and not is_other:
                 lines.append(max(number, 1))
+            number += kind != DELETED
+            is_gap = kind == DELETED and (is_other or is_gap)
+            if is_other and kind == ADDED:
+                lines.append(max(number, 1))
+        if is_gap:
+            lines.append(max(number, 1))
         return sorted(set(lines))
 
     def record_change(self, after: bytes | None, author: str) -> None:
@@ -306,13 +312,17 @@ class Weave:
 
     def _entries_with_head(self, found: Alignment, author: str) -> list[Entry]:
         out: list[Entry] = []
+        undone = NOBODY
         for entry, token, is_present in self._walk(found):
             if entry is None:
-                out.append((DELETED, token, author))
+                # What a commit had replaced that is undone now is deleted by who had replaced it.
+                out.append((DELETED, token, author or undone))
+                continue
+            undone = entry[2] if entry[0] == KEPT and not is_present else NOBODY
+            if entry[0] == DELETED and is_present:
+                out.append(entry)
             elif entry[0] != DELETED:
                 out.append((KEPT if is_present else ADDED, token, entry[2]))
-            elif is_present:
-                out.append(entry)
         return out
 
     def select_own(

@@ -153,7 +153,10 @@ def _deny_edit(hook_run: HookRun, conflicts: list[leases.LeaseConflict]) -> Hook
         files,
         [str(conflict["held_by"]) for conflict in conflicts],
     )
-    return HookAnswer(denial=leases.render_denial(hook_run, conflicts))
+    from commonplace.client.checkout.denial_facts import describe_files_now  # denials are rare
+
+    facts = describe_files_now(hook_run, list(dict.fromkeys(files)))
+    return HookAnswer(denial="\n".join([leases.render_denial(hook_run, conflicts), *facts]))
 
 
 def on_after_edit(hook_run: HookRun) -> HookAnswer:

@@ -19,7 +19,7 @@ _TRANSLATIONS = 2
 
 
 class LocatedFile(Protocol):
-    """A file of which only some lines are changed (`client/regions/edit_regions.py`)."""
+    """A file of which only some lines are changed (`client/checkout/edit_regions.py`)."""
 
     @property
     def lock_path(self) -> str: ...
