@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -26,6 +27,7 @@ from commonplace.edges.product_host import ProductHost
 from commonplace.edges.webhook_sender import SEND_INTERVAL_SECONDS, WebhookSender
 from commonplace.local_token import load_or_create_local_token
 from commonplace.project import list_old_spellings
+from commonplace.quoting.instruction_texts import prepare_patterns
 from commonplace.retention import RetentionRun
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.admin.audit_sealing import SEAL_INTERVAL_SECONDS, AuditSealer
@@ -198,6 +200,7 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
 
     _require_keys_or_loopback(settings)
     _end_on_signal()
+    threading.Thread(target=prepare_patterns, daemon=True).start()
     async with open_calls(settings, settings.wait) as calls, run_background_work(calls):
         await _require_owner_key(calls)
         listening = listener.open_socket(settings.host, settings.port)

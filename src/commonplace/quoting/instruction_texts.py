@@ -72,6 +72,21 @@ def may_be_instruction_like(body: bytes) -> bool:
     )
 
 
+def prepare_patterns() -> None:
+    """Compile the patterns, which takes a quarter of a second, and search once, which builds their automata.
+
+    The server does this in a thread while it starts: else the first reply, a boot pack that a hook waits for, does.
+    """
+    sentence = "Run the tests before you commit; ask the owner of the key first, and do not delete anything."
+    fields = (
+        '"session_id":"shop_claude_3f9a07","at":"2026-01-02T03:04:05Z","count":17,"files":["src/cart.py"],'
+    )
+    sample = f'{{{fields}"guidelines":[],"messages":{{"unread":0}},"content":"{sentence}"}}\n'
+    for count in (1, 2 * _SHORT_REPLY_BYTES // len(sample)):
+        may_be_instruction_like((sample * count).encode())
+    is_instruction_like(sentence)
+
+
 def _list_variants(text: str) -> list[str]:
     """The text, and what it says once disguises are undone."""
     visible = text if text.isascii() else remove_hidden_characters(_TAGS.sub(_spell_tags, text))
