@@ -56,3 +56,17 @@ else:
         except PermissionError:
             return True
         return True
+
+
+def local_servers_path(token_path: Path) -> Path:
+    """The file with the addresses of this user's servers that ask for the token in `token_path`."""
+    return token_path.with_name("local.servers")
+
+
+def read_local_servers(path: Path) -> dict[str, int]:
+    """The process of each address, whether it is still alive or not."""
+    try:
+        servers = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return servers if isinstance(servers, dict) else {}

@@ -4,6 +4,7 @@ Our own programs read it from there (`client/link/remote.py`), so nobody is aske
 read the file and so cannot use the server.
 """
 
+import json
 import os
 import secrets
 import stat
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 from commonplace import errors
+from commonplace.beacon import is_process_alive, local_servers_path, read_local_servers
 
 _PREFIX = "cpl_"
 # On macOS people begin at 501, on Linux at 1000.
@@ -44,6 +46,16 @@ def _create_token(path: Path) -> str:
     with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as file:
         file.write(f"{token}\n")
     return token
+
+
+def record_local_address(token_path: Path, url: str) -> None:
+    """Record, beside the token, that this process listens there: the token is sent to such an address only."""
+    path = local_servers_path(token_path)
+    servers = {known: pid for known, pid in read_local_servers(path).items() if is_process_alive(pid)}
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    with os.fdopen(os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(servers | {url: os.getpid()}, file)
+    temporary.replace(path)
 
 
 def has_other_people() -> bool:

@@ -25,7 +25,7 @@ from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.mcp.stdio_transport import serve_stdio as mcp_stdio
 from commonplace.edges.product_host import ProductHost
 from commonplace.edges.webhook_sender import SEND_INTERVAL_SECONDS, WebhookSender
-from commonplace.local_token import load_or_create_local_token
+from commonplace.local_token import load_or_create_local_token, record_local_address
 from commonplace.project import list_old_spellings
 from commonplace.quoting.instruction_texts import prepare_patterns
 from commonplace.retention import RetentionRun
@@ -209,6 +209,8 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
         beacon = Beacon(settings.data, url)
         tokens = _open_token_callers(calls)
         identity = _build_identity(calls, beacon.token, tokens)
+        if settings.auth == "local":
+            record_local_address(local_token_path(), url)
         identity.open(calls.bus)
         readiness = Readiness(calls)
         subscriptions = SharedSubscriptions(calls.database, calls.bus, calls.clock)

@@ -107,11 +107,13 @@ def test_stdio_proxy_finds_the_token(server: product.Product, home: Path):
     assert "projects" in json.loads(answered.stdout.splitlines()[0])["result"]["content"][0]["text"]
 
 
-def test_token_is_sent_to_servers_of_this_machine_only(
-    monkeypatch: pytest.MonkeyPatch, home: Path, token: str
+def test_token_is_sent_to_the_exact_address_of_this_users_own_server_only(
+    monkeypatch: pytest.MonkeyPatch, home: Path, server: product.Product, token: str
 ):
     monkeypatch.setenv("COMMONPLACE_HOME", str(home / "client"))
-    assert remote.read_local_token("http://127.0.0.1:9000") == token
+    assert remote.read_local_token(server.url) == token
+    for other in (f"http://[::1]:{server.port}", f"http://localhost:{server.port}", "http://127.0.0.1:9"):
+        assert remote.read_local_token(other) == ""
     assert remote.read_local_token("http://memory.example:8080") == ""
     monkeypatch.delenv("COMMONPLACE_URL", raising=False)
     repository = home / "cloned"

@@ -17,6 +17,7 @@ from hooked import Agent, Done, run
 from silent_server import SilentServer
 
 import product
+from commonplace.client.agents import AGENTS_WITH_HOOKS
 from commonplace.client.companion import event_spool
 from commonplace.client.link.server_link import ServerLink
 from patience import PATIENCE_SECONDS, wait_until
@@ -221,3 +222,13 @@ def test_events_of_a_session_are_taken_once_and_long_ones_are_cut(tmp_path, monk
     first, second = event_spool.take_events(path)
     assert (len(first["event"]["prompt"]) < 10_000, second["event"]) == (True, {"prompt": "b"})
     assert list((tmp_path / "events").iterdir()) == []
+
+
+@pytest.mark.parametrize("tool", AGENTS_WITH_HOOKS)
+async def test_every_program_is_served_by_the_launcher(window, home, tool):
+    ann = replace(window("ann"), tool=tool)
+    await window("ben").start()
+    await wait_for_companion(home)
+    assert (await ann.edit("src/cart.py")).denial == ""
+    assert read_events(home, ann)
+    assert "leased by ann" in (await window("ben").edit("src/cart.py")).denial

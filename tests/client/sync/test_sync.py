@@ -12,7 +12,8 @@ from machine import archived, claude, config
 
 import product
 from commonplace import zstd
-from commonplace.client.link import hook_command, transcript_file
+from commonplace.client.link import hook_command
+from commonplace.client.link import transcript as transcript_file
 from patience import PATIENCE_SECONDS, wait_until
 
 ODD = (

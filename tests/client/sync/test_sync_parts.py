@@ -23,8 +23,8 @@ from commonplace.client.link import (
     remote,
     spool,
     spooled_texts,
-    transcript_file,
 )
+from commonplace.client.link import transcript as transcript_file
 from commonplace.client.link.masked_lines import LineMasker
 from commonplace.client.link.progress import ByteProgress
 from commonplace.client.link.transcript import Transcript

@@ -19,8 +19,7 @@ from commonplace.client.commands.import_report import ImportReport
 from commonplace.client.day_zero.workspace_tree import FoundTranscript, FoundWorkspace, list_workspaces
 from commonplace.client.link.masked_lines import LineMasker
 from commonplace.client.link.progress import print_progress
-from commonplace.client.link.transcript import Transcript
-from commonplace.client.link.transcript_file import MAX_PIECE_BYTES
+from commonplace.client.link.transcript import MAX_PIECE_BYTES, Transcript
 from commonplace.quoting import IMPORTER
 
 CallOperation = Callable[[str, Mapping[str, Any]], dict[str, Any]]

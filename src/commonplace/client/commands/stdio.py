@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 _MISUSED_EXIT_CODE = 2
 _INTERRUPTED_EXIT_CODE = 130
-_LOOPBACK_URL = "http://127.0.0.1"
 
 
 def main(words: list[str]) -> int:
@@ -45,16 +44,13 @@ def _build_upstream(arguments: argparse.Namespace) -> "McpUpstream":
     from commonplace.client.link.upstream import McpUpstream
 
     toolsets = _parse_toolsets(arguments.toolsets or os.environ.get("COMMONPLACE_TOOLSETS", ""))
-    if arguments.url:
-        url, key = remote.validate_url(arguments.url), arguments.key or remote.read_secret("key", {})
-        return McpUpstream(NamedServer(url), key or remote.read_local_token(url), toolsets)
     given_key = arguments.key or ""
-    server = None if arguments.data else remote.find_named_server("key", Path.cwd(), given_key)
-    if server:
-        return McpUpstream(NamedServer(remote.validate_url(server.url)), server.key, toolsets)
+    if arguments.url or not arguments.data:
+        server = remote.find_named_server("key", Path.cwd(), given_key, arguments.url or "")
+        if server:
+            return McpUpstream(NamedServer(remote.validate_url(server.url)), server.key, toolsets)
     folder = Path(arguments.data).expanduser().absolute() if arguments.data else remote.default_data_folder()
-    configured = {} if arguments.data else remote.read_configuration()
-    key = given_key or remote.read_secret("key", configured) or remote.read_local_token(_LOOPBACK_URL)
+    key = given_key or remote.read_secret("key", remote.read_configuration()) or remote.read_token_file()
     return McpUpstream(FolderServer(folder), key, toolsets)
 
 

@@ -3,7 +3,8 @@
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -20,7 +21,6 @@ from commonplace.client.link.message import (
 )
 from commonplace.client.link.streams import ListenStream, PushStream, ReopenedStream
 from commonplace.client.link.upstream import Exchange, McpUpstream, SessionLost
-from commonplace.client.link.workers import WorkerThreads
 
 _CHUNK_BYTES: Final = 64 * 1024
 # More than the server accepts: it has its own limit and answers with it.
@@ -38,7 +38,8 @@ class StdioRelay:
         self._upstream = upstream
         self._input, self._output = descriptors
         self._write_lock = threading.Lock()
-        self._workers = WorkerThreads(_MAX_WORKERS)
+        self._free_slots = threading.BoundedSemaphore(_MAX_WORKERS)
+        self._workers: set[threading.Thread] = set()
         self._session = ProxySession(upstream)
         self._push_stream: PushStream | None = None
         self._running: dict[Id, Exchange] = {}
@@ -57,7 +58,9 @@ class StdioRelay:
         pushed = self._push_stream
         for stream in (*self._listening.values(), *([pushed] if pushed else [])):
             stream.stop_stream()
-        self._workers.wait_for_jobs(_LAST_ANSWERS_SECONDS)
+        until = time.monotonic() + _LAST_ANSWERS_SECONDS
+        for worker in tuple(self._workers):
+            worker.join(max(0.0, until - time.monotonic()))
         self._upstream.close()
 
     def _handle_line(self, line: bytes | None) -> None:
@@ -76,12 +79,26 @@ class StdioRelay:
     def _start_exchange(self, message: RpcMessage) -> None:
         if message.method == "initialize" and not message.is_stateless:
             self._session.begin_session()
-            self._workers.start_job(partial(self._forward_initialize, message))
+            self._start_job(partial(self._forward_initialize, message))
             return
         exchange = Exchange(message)
         if message.id is not None and message.is_request:
             self._running[message.id] = exchange
-        self._workers.start_job(partial(self._forward, exchange))
+        self._start_job(partial(self._forward, exchange))
+
+    def _start_job(self, job: Callable[[], None]) -> None:
+        """Run the job in a thread; waits while too many are running."""
+        self._free_slots.acquire()
+        worker = threading.Thread(target=self._run_job, args=(job,), daemon=True)
+        self._workers.add(worker)
+        worker.start()
+
+    def _run_job(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        finally:
+            self._workers.discard(threading.current_thread())
+            self._free_slots.release()
 
     def _start_listening(self, message: RpcMessage, request_id: Id) -> None:
         if len(self._listening) >= _MAX_STREAMS:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.beacon import read_beacon
+from commonplace.beacon import is_process_alive, local_servers_path, read_beacon, read_local_servers
 from commonplace.client.link import http_connection
 from commonplace.client.link.http_connection import HttpAnswer
 from commonplace.client.project import find_project_setting
@@ -131,14 +131,15 @@ def find_server(credential: str = "key", folder: str | Path | None = None) -> Re
 
 
 def find_named_server(
-    credential: str = "key", folder: str | Path | None = None, given_secret: str = ""
+    credential: str = "key", folder: str | Path | None = None, given_secret: str = "", given_url: str = ""
 ) -> RemoteServer | None:
     """As `find_server`, but None if only the data folder of this machine tells where a server runs.
 
-    `given_secret` replaces what is configured, but not for a server that a repository names.
+    `given_url` comes first; `given_secret` replaces what is configured, but not for a server that a repository names.
     """
     configured = read_configuration()
-    named = next(list_named_urls(folder, configured), None)
+    given = NamedUrl(validate_url(given_url), "--url") if given_url else None
+    named = given or next(list_named_urls(folder, configured), None)
     if named is None:
         return None
     if named.is_from_repository:
@@ -161,7 +162,7 @@ def find_repository_server(named: NamedUrl, credential: str, configured: dict[st
             f" To use it: commonplace connect AGENT --project-scope --url {url}"
         )
     # Another user may listen on a port that a repository names; only this user's own server gets the token.
-    own_token = read_local_token(url) if url == _local_server_url() else ""
+    own_token = read_local_token(url)
     return RemoteServer(url, read_configured_secret(credential, stored) or own_token)
 
 
@@ -241,9 +242,15 @@ def local_token_path() -> Path:
 
 
 def read_local_token(url: str) -> str:
-    """The token that this user's own server asks for with --auth local; empty for a server on another machine."""
-    if not is_local_url(url):
-        return ""
+    """The token that this user's own server asks for with --auth local; empty for any other address.
+
+    Other names of loopback are not the same server: another user may listen there.
+    """
+    pid = read_local_servers(local_servers_path(local_token_path())).get(url)
+    return read_token_file() if pid is not None and is_process_alive(pid) else ""
+
+
+def read_token_file() -> str:
     try:
         return local_token_path().read_text(encoding="ascii").strip()
     except (OSError, ValueError):

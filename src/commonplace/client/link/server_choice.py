@@ -43,7 +43,7 @@ def list_server_choices(url: str | None, data: Path, *, is_data_named: bool) -> 
 
 def _named_choice(named: NamedUrl, data: Path) -> ServerChoice:
     try:
-        address = remote.validate_url(named.url)
+        address = _use_own_address(remote.validate_url(named.url), data)
     except ValueError as wrong:
         raise errors.Invalid(
             f"{wrong}, in {named.named_by}.", hint="For example http://127.0.0.1:8080."
@@ -69,20 +69,25 @@ def _read_configured_key(address: str) -> str:
 
 
 def find_operator_token(address: str, data: Path) -> str:
-    """The operator's token, if the address is that of the server on this machine's data folder."""
+    """The operator's token, if this is the exact address of the server on this machine's data folder."""
     beacon = read_beacon(data)
-    is_own = beacon and _is_same_local_server(address, str(beacon["url"]))
-    return str(beacon["token"]) if is_own else ""
+    return str(beacon["token"]) if beacon and address == remote.normalize_url(str(beacon["url"])) else ""
 
 
-def _is_same_local_server(address: str, own: str) -> bool:
-    (host, port), (own_host, own_port) = _split_host(address), _split_host(own)
-    return port == own_port and host in remote.LOCAL_HOSTS and own_host in remote.LOCAL_HOSTS
+def _use_own_address(address: str, data: Path) -> str:
+    """The address at which this machine's own server was started, also where another name of loopback is given.
+
+    Another user may listen on the same port of another loopback address, and must not get a token of ours.
+    """
+    own = remote.normalize_url(str(read_beacon(data).get("url") or ""))
+    if not own or not remote.is_local_url(address) or not remote.is_local_url(own):
+        return address
+    return own if _find_port(address) == _find_port(own) else address
 
 
-def _split_host(url: str) -> tuple[str, int]:
+def _find_port(url: str) -> int:
     scheme, _, rest = url.partition("://")
-    return http_connection.split_authority(rest.partition("/")[0], 443 if scheme == "https" else 80)
+    return http_connection.split_authority(rest.partition("/")[0], 443 if scheme == "https" else 80)[1]
 
 
 def _data_folder_choice(data: Path) -> ServerChoice:

@@ -17,16 +17,17 @@ from commonplace.client.link import (
     spooled_texts,
     sync_settings,
     sync_state,
-    transcript_file,
     unsent,
+)
+from commonplace.client.link import (
+    transcript as transcripts,
 )
 from commonplace.client.link.masked_lines import LineMasker
 from commonplace.client.link.progress import ByteProgress
 from commonplace.client.link.project_of_transcript import TranscriptProjects
 from commonplace.client.link.sync_state import SyncState
 from commonplace.client.link.tracked_upload import TrackedUpload
-from commonplace.client.link.transcript import Transcript
-from commonplace.client.link.transcript_file import TranscriptStamp
+from commonplace.client.link.transcript import Transcript, TranscriptStamp
 from commonplace.client.link.transcript_routes import TranscriptRoutes
 from commonplace.client.link.transcript_upload import TranscriptUpload
 from commonplace.client.link.upload_client import UploadClient
@@ -262,7 +263,7 @@ _REPORTED_FAULTS = (
     remote.ServerUnknown,
     errors.Invalid,
     OSError,
-    transcript_file.UnreadableTranscript,
+    transcripts.UnreadableTranscript,
 )
 
 

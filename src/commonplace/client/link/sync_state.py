@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commonplace.client.link import remote
-from commonplace.client.link.transcript_file import TranscriptStamp
+from commonplace.client.link.transcript import TranscriptStamp
 
 _TABLES = """
 create table if not exists workspace (

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from commonplace.client.link import remote, transcript_file
+from commonplace.client.link import remote
+from commonplace.client.link import transcript as transcripts
 from commonplace.client.link.masked_lines import LineMasker
 from commonplace.client.link.progress import ByteProgress
 from commonplace.client.link.sync_state import LocalWorkspace, SentArchive, SyncState
-from commonplace.client.link.transcript import Transcript
-from commonplace.client.link.transcript_file import TranscriptStamp
+from commonplace.client.link.transcript import Transcript, TranscriptStamp
 from commonplace.client.link.upload_client import ArchiveDiffers, StoredArchive, UploadClient
 from commonplace.client.link.workspaces import REGISTER_AGAIN_STATUSES, MachineWorkspaces
 
@@ -66,7 +66,7 @@ class TranscriptUpload:
         if archive is None:
             workspace = self._workspaces.find_or_register(transcript.tool, project)
             return SentArchive(transcript.tool, transcript.archive_id, workspace.id, project)
-        if archive.raw_offset and transcript_file.digest_before(path, archive.raw_offset) != archive.tail:
+        if archive.raw_offset and transcripts.digest_before(path, archive.raw_offset) != archive.tail:
             return _start_next_revision(archive)
         return archive
 
@@ -102,7 +102,7 @@ class TranscriptUpload:
         self, archive: SentArchive, workspace: LocalWorkspace, path: Path, *, unfinished: bool
     ) -> SentArchive:
         part, raw = bytearray(), archive.raw_offset
-        lines = transcript_file.read_lines_from(path, raw, unfinished=unfinished)
+        lines = transcripts.read_lines_from(path, raw, unfinished=unfinished)
         for length, line in self._masking.mask_lines(lines):
             part += line
             raw += length
@@ -123,7 +123,7 @@ class TranscriptUpload:
             archive,
             raw_offset=raw,
             sent_offset=stored.bytes,
-            tail=transcript_file.digest_before(path, raw),
+            tail=transcripts.digest_before(path, raw),
             size=-1,
         )
         self._state.save_archive(archive)
@@ -135,7 +135,7 @@ class TranscriptUpload:
         """Find the end of the server's bytes in the file; if they are not its beginning, start a new revision."""
         raw = sent = 0
         digest = hashlib.sha256()
-        lines = transcript_file.read_lines_from(path, 0, unfinished=unfinished)
+        lines = transcripts.read_lines_from(path, 0, unfinished=unfinished)
         for length, line in self._masking.copy_without_counts().mask_lines(lines) if stored.bytes else ():
             digest.update(line)
             raw, sent = raw + length, sent + len(line)
@@ -144,7 +144,7 @@ class TranscriptUpload:
         if stored.bytes and (sent, digest.hexdigest()) != (stored.bytes, stored.sha256):
             return _start_next_revision(archive)
         return replace(
-            archive, raw_offset=raw, sent_offset=sent, tail=transcript_file.digest_before(path, raw), size=-1
+            archive, raw_offset=raw, sent_offset=sent, tail=transcripts.digest_before(path, raw), size=-1
         )
 
 

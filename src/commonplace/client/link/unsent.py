@@ -9,8 +9,7 @@ from commonplace.client.link.manifest import Manifest
 from commonplace.client.link.project_of_transcript import TranscriptProjects
 from commonplace.client.link.sync_settings import SyncSettings
 from commonplace.client.link.sync_state import SyncState
-from commonplace.client.link.transcript import Transcript
-from commonplace.client.link.transcript_file import TranscriptStamp
+from commonplace.client.link.transcript import Transcript, TranscriptStamp
 
 
 def list_unsent_transcripts(state: SyncState, configured: SyncSettings) -> Iterator[tuple[Transcript, int]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from commonplace import window
 from commonplace.client.companion import payload
+from commonplace.client.companion.caller import current_folder, find_parent_pid
 from commonplace.client.companion.hook_event import (
     AgentHooks,
     EventKind,
@@ -70,7 +71,7 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
 def _parse_own_call(fields: payload.Fields) -> HookEvent | None:
     if payload.first_text(fields, "serverName") != _OWN_SERVER:
         return None
-    cwd = payload.first_text(fields, "cwd") or str(Path.cwd())
+    cwd = payload.first_text(fields, "cwd") or current_folder()
     return HookEvent(
         "before_call", "preMcpToolCall", "", cwd, own_tool=payload.first_text(fields, "toolName")
     )
@@ -105,7 +106,9 @@ def _allows_all() -> bool:
     """Whether the program was started so that it asks nobody; on Linux only."""
     try:
         words = (
-            Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
+            Path(f"/proc/{find_parent_pid()}/cmdline")
+            .read_text(encoding="utf-8", errors="replace")
+            .split("\0")
         )
     except OSError:
         return False

@@ -1,8 +1,7 @@
 """Windsurf's hooks (Cascade)."""
 
-from pathlib import Path
-
 from commonplace.client.companion import payload
+from commonplace.client.companion.caller import current_folder
 from commonplace.client.companion.hook_event import AgentHooks, EventKind, HookAnswer, HookEvent, HookOutput
 
 _EVENTS: dict[str, EventKind] = {
@@ -34,7 +33,7 @@ def _parse_event(fields: payload.Fields) -> HookEvent | None:
         kind,
         name,
         payload.first_text(fields, "trajectory_id"),
-        payload.first_text(tool_info, "cwd") or str(Path.cwd()),
+        payload.first_text(tool_info, "cwd") or current_folder(),
         files,
         payload.first_text(tool_info, "user_prompt"),
         payload.first_text(tool_info, "transcript_path"),
