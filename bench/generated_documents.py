@@ -16,9 +16,9 @@ import numpy as np
 from commonplace.call import Calls
 from commonplace.project import ensure_project
 from commonplace.rooms.knowledge import index_entries, store
-from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
-from commonplace.search import embedding_queue, index
-from commonplace.search.model_choice import name_model
+from commonplace.rooms.knowledge.store import HASHED_DOCUMENTS, HASHED_VERSIONS
+from commonplace.search import embedder, index
+from commonplace.search.models import name_model
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Database, Tx, Value
 
@@ -91,7 +91,7 @@ async def _count_documents(tx: Tx) -> int:
 async def _prepare_database(calls: Calls) -> None:
     await calls.database.write(lambda tx: ensure_project(tx, PROJECT, 1))
     if calls.search.has_embeddings:
-        await calls.database.write(lambda tx: embedding_queue.choose_model(tx, calls.search.choice))
+        await calls.database.write(lambda tx: embedder.choose_model(tx, calls.search.choice))
     if calls.database.kind == "sqlite":
         await calls.database.write(lambda tx: tx.run(_BULK_PAGE_CACHE))
         await calls.database.write(lambda tx: tx.run(_SET_WORD_BUFFER, _BULK_WORD_BUFFER_BYTES))
@@ -152,7 +152,7 @@ async def _insert_batch(
     rows = await tx.all("select n from embedding_queue where project = $1 order by n", PROJECT)
     numbers = [row["n"] for row in rows]
     parts = [(n, 0, vector) for n, vector in zip(numbers, vectors, strict=True)]
-    await embedding_queue.store_vectors(tx, PROJECT, numbers, {model: parts})
+    await embedder.store_vectors(tx, PROJECT, numbers, {model: parts})
     done.vectors += perf_counter() - began
 
 

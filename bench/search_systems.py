@@ -63,17 +63,24 @@ class PlainFts5:
                 (document.id, document.title, "\n".join((document.text, *document.files))),
             )
 
-    async def ask(self, question: BenchQuestion, limit: int | None) -> SystemAnswer:
-        began = time.process_time()
+    def score_words(self, question: BenchQuestion, limit: int) -> dict[str, float]:
+        """The best documents with their scores, the best first."""
+        return {row[0]: -row[1] for row in self._select("id, rank", question, limit)}
+
+    def _select(self, columns: str, question: BenchQuestion, limit: int) -> list[Any]:
         words = [word for word in re.findall(r"\w+", question.text.lower()) if word not in STOP_WORDS]
-        rows = []
         # A question of another field has no group of its own; the first one stands for all.
         table = self._tables.get(question.group) or next(iter(self._tables.values()))
-        if words:
-            rows = table.execute(
-                "select id, title, snippet(note, 2, '', '', '', 60) from note where note match ? order by rank limit ?",
-                (" OR ".join(f'"{word}"' for word in words), limit or RESULTS),
-            ).fetchall()
+        sql = f"select {columns} from note where note match ? order by rank limit ?"
+        return (
+            table.execute(sql, (" OR ".join(f'"{word}"' for word in words), limit)).fetchall()
+            if words
+            else []
+        )
+
+    async def ask(self, question: BenchQuestion, limit: int | None) -> SystemAnswer:
+        began = time.process_time()
+        rows = self._select("id, title, snippet(note, 2, '', '', '', 60)", question, limit or RESULTS)
         reply = json.dumps(
             [{"id": row[0], "title": row[1], "text": row[2]} for row in rows], ensure_ascii=False
         )

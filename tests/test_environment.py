@@ -13,7 +13,7 @@ import pytest
 import embedding_model
 import environment
 from commonplace import errors
-from commonplace.search.bundled_model import require_bundled_model
+from commonplace.search.models import require_bundled_model
 from patience import PATIENCE_SECONDS
 
 # Modules that need an extra; whoever uses them without it is refused with the name of the package.

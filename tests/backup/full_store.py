@@ -15,7 +15,7 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.cli.backup import open_snapshot
 from commonplace.config import Settings
 from commonplace.edges.documented_calls import CallRunner, RunCall, list_examples, run_in_process
-from commonplace.search.embedding_queue import store_vectors
+from commonplace.search.embedder import store_vectors
 from commonplace.store.database import Database, Tx
 from commonplace.transcripts.archive.frames import FRAME_BYTES
 from team import Agent, HandClock, Team

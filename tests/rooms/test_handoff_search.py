@@ -6,14 +6,6 @@ LESSON = "A shared helper comes first, the import that needs it afterwards, each
 SUMMARY = "Helper, shared import: leftover window of the frontend, nothing done there today"
 
 
-async def test_query_shows_knowledge_before_the_summary_of_a_session(team: Team):
-    alice = await team.agent("alice")
-    await alice.record_learning(topic="Commits", content=LESSON)
-    await (await team.agent("bob")).end_session(summary=SUMMARY)
-    found = await alice.query(query="shared helper import")
-    assert [result["type"] for result in found["results"]] == ["learning", "handoff"]
-
-
 async def test_query_shows_an_unfinished_handoff_as_what_it_is_worth(team: Team):
     alice = await team.agent("alice")
     await alice.record_learning(topic="Commits", content=LESSON)

@@ -21,7 +21,6 @@ async def test_query_finds_what_was_stored_one_call_before(team):
         "status": "recorded",
         "id": stored["id"],
         "expires_at": "2027-07-14T08:00:00Z",
-        "expiry": 'after 180 days; memory_change_status(new_status="active") brings it back',
     }
     assert (await alice.get_by_id(doc_id=stored["id"]))["expires_at"] == stored["expires_at"]
     assert found == {
@@ -36,11 +35,8 @@ async def test_query_finds_what_was_stored_one_call_before(team):
                 "type": "learning",
                 "status": "active",
                 "relevance": found["results"][0]["relevance"],
-                "created": "2027-01-15T08:00:00Z",
-                "updated": "2027-01-15T08:00:00Z",
                 "age": "just now",
                 "content": IDLE,
-                "access_count": 0,
                 "why": "words: pgbouncer, connections",
                 "author": "alice",
                 "tags": ["postgres"],
@@ -94,7 +90,7 @@ async def test_search_global_that_finds_nothing_names_what_is_near_and_readable(
         "message": "Nothing relevant found.",
         "nearest_titles": ["PgBouncer"],
     }
-    assert (await alice.search_global(query="zzebra"))["nearest_titles"] == ["Zebras", "PgBouncer"]
+    assert (await alice.search_global(query="zzebra"))["nearest_titles"] == ["PgBouncer"]
 
 
 async def test_query_filters_by_type_tag_age_and_status(team):
@@ -261,8 +257,8 @@ async def test_get_by_id_counts_as_use(team):
     made = await alice.record_learning(topic="Pool", content=IDLE)
     await alice.get_by_id(doc_id=made["id"])
     await team.calls.search.write_uses()
-    found = await alice.query(query="pool")
-    assert (found["results"][0]["access_count"], "opened 1x" in found["results"][0]["why"]) == (1, True)
+    found = await alice.query(query="pool", detail="full")
+    assert found["results"][0]["access_count"] == 1
 
 
 async def test_start_session_gives_the_learnings_of_the_task_and_changed_interfaces(team):
@@ -275,5 +271,5 @@ async def test_start_session_gives_the_learnings_of_the_task_and_changed_interfa
     bob = await team.agent("bob", task_description="fix dropped pgbouncer connections")
     assert [(each["id"], each["snippet"]) for each in bob.started["learnings"]] == [(made["id"], IDLE)]
     assert bob.started["learnings"][0]["why"].startswith("words: ")
-    assert [each["title"] for each in bob.started["patterns"]] == ["Jitter"]
+    assert "patterns" not in bob.started
     assert [each["interface"] for each in bob.started["interface_updates"]] == ["cart.add"]

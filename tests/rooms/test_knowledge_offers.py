@@ -32,39 +32,6 @@ async def test_start_session_warns_of_evidence_that_is_gone(team):
         assert [each["warning"] for each in bob.started["learnings"]] == ["evidence gone: src/walrus.py"]
 
 
-async def test_start_session_offers_what_the_agent_worked_on_last(team):
-    alice = await team.agent("alice")
-    await alice.record_learning(
-        topic="Rounding", content="Round half to even.", files_related=["src/cart.py:12"]
-    )
-    await alice.record_learning(topic="Tax", content="Tax comes before shipping.")
-    for n in range(6):
-        await alice.record_learning(topic=f"Later {n}", content=f"Quite another thing {n} in src, py.")
-    await alice.update_work(title="Tax tables", status="in_progress")
-    await alice.end_session(summary="Totals add up.", files_modified=["src/cart.py"])
-    team.clock.advance(minutes=3)
-    again, bob = await team.agent("alice"), await team.agent("bob")
-    assert dict(learned(again)[:2]) == {
-        "Rounding": "your last work; words: cart; file src/cart.py:12",
-        "Tax": "your last work; words: Tax",
-    }
-    assert [reason for _, reason in learned(again)[2:]] == ["recent"] * 3
-    assert [reason for _, reason in learned(bob)] == ["recent"] * 5
-
-
-async def test_start_session_puts_the_task_before_the_last_work_and_nothing_twice(team):
-    alice = await team.agent("alice")
-    await alice.record_learning(topic="Rounding", content="Round half to even.", files_related=["cart.py"])
-    for n in range(3):
-        await alice.record_learning(topic=f"Walrus {n}", content=f"The walrus {n} sleeps.")
-    await alice.record_learning(topic="Else", content="Quite another thing.")
-    await alice.end_session(summary="The walrus is fed.", files_modified=["cart.py"])
-    again = await team.agent("alice", task_description="wake the walrus")
-    offered = [(title, reason.partition(";")[0]) for title, reason in learned(again)]
-    assert {title for title, _ in offered[:3]} == {"Walrus 0", "Walrus 1", "Walrus 2"}
-    assert offered[3:] == [("Rounding", "your last work"), ("Else", "recent")]
-
-
 async def test_start_session_offers_nothing_for_words_of_process_and_names_of_agents(team):
     bob, alice = await team.agent("bob"), await team.agent("alice")
     await bob.record_learning(topic="Vouchers", content="Each counts on what bob left; continue next day.")

@@ -25,67 +25,6 @@ async def test_store_refuses_an_exact_duplicate_with_its_id(team):
     ] == "stored"
 
 
-async def test_store_warns_of_near_duplicates_and_keeps_both(team):
-    alice = await team.agent("alice")
-    made = await alice.store(
-        title="Pool size",
-        content="The pool of the shop has ten connections for every worker.",
-        memory_type="config",
-    )
-    again = await alice.store(
-        title="Pool size",
-        content="The pool of the shop has ten connections for each worker.",
-        memory_type="config",
-    )
-    assert again["id"] != made["id"]
-    assert again["duplicate_warning"].startswith(f"{made['id']} says nearly the same; to replace it, call")
-    assert [each["id"] for each in again["similar"]] == [made["id"]]
-
-
-async def test_store_of_the_same_title_says_how_to_replace_the_other(team):
-    alice, bob = await team.agent("alice"), await team.agent("bob")
-    made = await alice.store(title="Deploys", content="Push to main.", memory_type="adr")
-    again = await bob.store(
-        title="deploys", content="Tag a release; the pipeline does it.", memory_type="adr"
-    )
-    call = (
-        f'memory_change_status(doc_id="{made["id"]}", new_status="superseded", superseded_by="{again["id"]}")'
-    )
-    assert again["duplicate_warning"] == f"{made['id']} has the same title; to replace it, call {call}"
-    await bob.change_status(doc_id=made["id"], new_status="superseded", superseded_by=again["id"])
-    third = await bob.store(title="Deploys", content="Ask ann.", memory_type="adr", force_store=True)
-    assert (third["id"], third["version"], "duplicate_warning" in third) == (again["id"], 2, False)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "kind"),
-    [
-        (
-            "The request timeout of the gateway is 30 seconds.",
-            "The request timeout of the gateway is 90 seconds.",
-            "value",
-        ),
-        (
-            "The gateway retries failed payment requests.",
-            "The gateway never retries failed payment requests.",
-            "polarity",
-        ),
-        (
-            "Sessions of the web shop are stored in redis.",
-            "Sessions of the web shop are stored in postgres.",
-            "value",
-        ),
-    ],
-)
-async def test_store_reports_a_contradiction_with_both_sides(team, before, after, kind):
-    alice, bob = await team.agent("alice"), await team.agent("bob")
-    made = await alice.record_learning(topic="Gateway", content=before)
-    told = await bob.record_learning(topic="Gateway now", content=after)
-    assert told["contradictions"] == [
-        {"id": made["id"], "title": "Gateway", "kind": kind, "theirs": before[:-1], "yours": after[:-1]}
-    ]
-
-
 async def test_store_masks_secrets_before_anything_is_written(team):
     alice = await team.agent("alice")
     token = "ghp_" + "a1B2" * 9
@@ -180,42 +119,25 @@ async def test_store_of_one_text_by_many_at_once_keeps_one(team):
     assert (len(kept), {each.details["id"] for each in refused}, len(refused)) == (1, {kept[0]["id"]}, 7)
 
 
-async def test_record_learning_of_contradictions_at_once_reports_each_pair_once(team):
-    """Whoever commits later reports the earlier ones, also those that came after its own comparison."""
-    agents = [await team.agent(f"agent{n}") for n in range(4)]
-    receipts = await asyncio.gather(
-        *(
-            agent.record_learning(
-                topic=f"Gateway of {n}", content=f"The request timeout of the gateway is {n}0 seconds."
-            )
-            for n, agent in enumerate(agents, 1)
-        )
-    )
-    reported = [{each["id"] for each in receipt.get("contradictions", [])} for receipt in receipts]
-    pairs = [{receipt["id"], other} for receipt, ids in zip(receipts, reported, strict=True) for other in ids]
-    assert sorted(len(ids) for ids in reported) == [0, 1, 2, 3]
-    assert len({frozenset(pair) for pair in pairs}) == 6
-
-
 RETRIES = (
     "The payment client retries three times with a timeout of 30 seconds before it gives up on the bank."
 )
 
 
 @pytest.mark.parametrize(
-    ("corrected", "kind"),
+    "corrected",
     [
-        (RETRIES.replace("30 seconds", "90 seconds"), "value"),
-        (RETRIES.replace("client retries", "client never retries"), "polarity"),
-        (RETRIES.replace("before", "after"), "value"),
+        RETRIES.replace("30 seconds", "90 seconds"),
+        RETRIES.replace("client retries", "client never retries"),
+        RETRIES.replace("before", "after"),
     ],
 )
-async def test_record_learning_takes_a_correction_of_what_was_just_read(team, corrected, kind):
+async def test_record_learning_takes_a_correction_of_what_was_just_read(team, corrected):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     made = await alice.record_learning(topic="Payments", content=RETRIES)
     await bob.query(query="payment retries")
     told = await bob.record_learning(topic="Payments of the bank", content=corrected)
-    assert [(each["id"], each["kind"]) for each in told["contradictions"]] == [(made["id"], kind)]
+    assert [each["id"] for each in told["similar"]] == [made["id"]]
 
 
 async def test_record_learning_refuses_a_part_of_what_was_just_read(team):
@@ -228,25 +150,6 @@ async def test_record_learning_refuses_a_part_of_what_was_just_read(team):
     with pytest.raises(errors.Duplicate) as refused:
         await bob.record_learning(topic="Bank", content=RETRIES)
     assert refused.value.details == {"id": made["id"]}
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("We use PostgreSQL as the primary database", "We use MySQL as the primary database"),
-        ("The default branch is main", "The default branch is master"),
-        ("Redis is required", "Redis is optional"),
-        ("The service runs on Python 3.11", "The service runs on Python 3.12"),
-        ("We deploy to region eu-west-1", "We deploy to region us-east-1"),
-    ],
-)
-async def test_store_reports_another_value_in_a_short_sentence(team, before, after):
-    alice = await team.agent("alice")
-    await alice.store(title="Setup", content=before, memory_type="config")
-    told = await alice.store(title="Setup again", content=after, memory_type="config")
-    assert [(each["theirs"], each["yours"], each["kind"]) for each in told["contradictions"]] == [
-        (before, after, "value")
-    ]
 
 
 async def test_get_by_id_gives_the_interface_with_its_schema(team):

@@ -437,17 +437,6 @@ async def test_store_of_a_kind_with_its_own_tool_names_the_call(team: Team, kind
     assert "memory_" in (refused.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("type_", "call"),
-    [("spec", 'memory_define_spec(name="Walrus"'), ("work_item", "memory_update_work"), ("adr", "")],
-)
-async def test_store_of_a_type_with_its_own_tool_says_so(team: Team, type_: str, call: str):
-    alice = await team.agent("alice")
-    stored = await alice.store(title="Walrus", content="It sleeps.", memory_type=type_)
-    assert call in stored.get("advice", "")
-    assert bool(call) is ("advice" in stored)
-
-
 async def test_deleted_project_takes_its_private_statistics_along(team: Team):
     alice, _bob = await team.agent("alice"), await team.agent("bob")
     await alice.send_message(to_instance="bob", message="The walrus sleeps.")

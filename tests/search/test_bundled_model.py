@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import embedding_graph
-from commonplace.search.bundled_model import require_bundled_model
 from commonplace.search.embed import OnnxModel
+from commonplace.search.models import require_bundled_model
 
 TEXTS = (
     "The retry queue is drained once a minute; a job that failed five times goes to the dead letters.",

@@ -10,7 +10,7 @@ import pytest
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.search import embedding_queue, index
+from commonplace.search import embedder, index
 from patience import PATIENCE_SECONDS
 
 IDLE = "PgBouncer closes server sockets that nobody used for ten minutes."
@@ -211,7 +211,7 @@ async def test_short_notes_do_not_wait_behind_long_documents(team):
         text = " ".join(f"word{n}x{m}" for m in range(300))
         await alice.store(title=f"Long {n}", content=text, memory_type="adr")
     await alice.record_learning(topic="PgBouncer", content=IDLE)
-    queued = await team.database.read(lambda tx: embedding_queue.list_queued_entries(tx, team.clock(), 64, 1))
+    queued = await team.database.read(lambda tx: embedder.list_queued_entries(tx, team.clock(), 64, 1))
     entry = await team.database.read(
         lambda tx: tx.one(
             "select title from entry where project = $1 and n = $2", queued[0]["project"], queued[0]["n"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from commonplace.search import bit_codes, find, index, postgres, query
-from commonplace.search.find import Question
 from commonplace.search.query import EntryFilter
+from commonplace.search.score import Question
 
 PROJECT = "shop"
 NOW = 1_000_000

@@ -7,8 +7,8 @@ import pytest
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.search import bundled_model
-from commonplace.search.model_choice import LANGUAGE_MODEL_NAME
+from commonplace.search import models
+from commonplace.search.models import LANGUAGE_MODEL_NAME, is_foreign
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ async def test_english_question_is_compared_with_the_english_model(team):
     alice, pool = await store_notes(server)
     assert (await alice.query(query="why do unused sessions break off"))["results"][0]["id"] == pool
     question = await server.calls.search.build_question("why do unused sessions break off")
-    assert question.model == bundled_model.NAME
+    assert question.model == models.BUNDLED_NAME
 
 
 async def test_light_model_answers_in_every_language(team):
@@ -63,14 +63,14 @@ async def test_light_model_answers_in_every_language(team):
 
 async def test_second_model_is_added_to_stored_vectors_and_taken_away(team):
     await store_notes(team)
-    assert await list_models_of_vectors(team) == {bundled_model.NAME}
+    assert await list_models_of_vectors(team) == {models.BUNDLED_NAME}
     both = open_server(team, "multilingual")
     await both.calls.search.drain_queue()
-    assert await list_models_of_vectors(team) == {bundled_model.NAME, LANGUAGE_MODEL_NAME}
+    assert await list_models_of_vectors(team) == {models.BUNDLED_NAME, LANGUAGE_MODEL_NAME}
     bob = await both.agent("bob")
     assert (await bob.query(query=GERMAN))["results"][0]["title"] == "Pool"
     await open_server(team, "on").calls.search.drain_queue()
-    assert await list_models_of_vectors(team) == {bundled_model.NAME}
+    assert await list_models_of_vectors(team) == {models.BUNDLED_NAME}
 
 
 async def test_text_of_unknown_signs_has_a_vector_of_the_second_model_only(team):
@@ -89,3 +89,36 @@ async def test_inspection_counts_questions_that_the_english_model_cannot_answer(
     search = next(each for each in findings if each["check"] == "search")
     assert search["health"] == "warning"
     assert "--embeddings multilingual" in search["command"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Warum speichern wir Beträge als ganze Zahlen?",
+        "el pipeline falla solo para colaboradores externos",
+        "为什么前端打包体积翻倍了",
+        "comment restaurer la sauvegarde pour les tests",
+        "Kunde wurde doppelt belastet",
+        "API-Schlüssel standen in den Logs",
+        "latencia alta aunque la CPU casi no se usa",
+    ],
+)
+def test_questions_in_other_languages_are_recognized(question: str):
+    assert is_foreign(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why do we store amounts as integers",
+        "the naïve retry in café.py",
+        "pool_pre_ping server_idle_timeout",
+        "die when the queue is full",
+        "how long does the session of an employee last",
+        "comment parser bug",
+        "requests per second come late",
+        "os.path join",
+    ],
+)
+def test_english_questions_are_not_foreign(question: str):
+    assert not is_foreign(question)

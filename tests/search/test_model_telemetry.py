@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 LOAD = """
-from commonplace.search.bundled_model import require_bundled_model
+from commonplace.search.models import require_bundled_model
 from commonplace.search.embed import OnnxModel
 OnnxModel(require_bundled_model()).embed(["hello"])
 """

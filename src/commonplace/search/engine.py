@@ -10,15 +10,14 @@ from commonplace import background, errors
 from commonplace.access import Caller
 from commonplace.clock import Clock
 from commonplace.config import Settings
-from commonplace.search import bundled_model, embedding_queue, index, model_choice, postgres, refresh, sqlite
+from commonplace.search import embedder, index, models, postgres, refresh, sqlite
 from commonplace.search.embedder import Embedder
-from commonplace.search.embedding_model import EmbeddingModel, TextRejected
-from commonplace.search.find import Question, VectorIndex
-from commonplace.search.question_kind import is_foreign
-from commonplace.search.source import SearchSource
-from commonplace.search.term_counts import add_next_changes
+from commonplace.search.find import VectorIndex
+from commonplace.search.index import add_next_changes
+from commonplace.search.models import EmbeddingModel, TextRejected, is_foreign
+from commonplace.search.score import Question
+from commonplace.search.source import SearchSource, UseLog
 from commonplace.search.text import REMEMBERED_CHARACTERS, count_tokens
-from commonplace.search.usage import UseLog
 from commonplace.store.database import Database, Tx
 from commonplace.store.migrate import build_vector_indexes, list_missing_vector_indexes
 
@@ -84,11 +83,11 @@ class SearchEngine:
 
     @property
     def has_embeddings(self) -> bool:
-        return self.choice != model_choice.OFF
+        return self.choice != models.OFF
 
     async def open(self) -> None:
-        if model_choice.ENGLISH in model_choice.list_models(self.choice):
-            bundled_model.require_bundled_model()
+        if models.ENGLISH in models.list_models(self.choice):
+            models.require_bundled_model()
         self._writing_uses = background.every(_WRITE_USES_SECONDS, self.write_uses, name="search uses")
         self._refreshing = background.every(
             _REFRESH_SECONDS,
@@ -250,12 +249,12 @@ class SearchEngine:
 
     async def _embed_question(self, text: str, used: ModelInUse) -> Question:
         choice, width = used
-        main, *others = model_choice.list_models(choice)
+        main, *others = models.list_models(choice)
         model = await self.load_model(main)
         can_read = model.can_read(text)
         asked_in_english = can_read and not is_foreign(text)
         if not asked_in_english:
-            self.foreign_questions += choice == model_choice.ENGLISH
+            self.foreign_questions += choice == models.ENGLISH
             if others:
                 main, width = others[0], None
                 model = await self.load_model(main)
@@ -268,7 +267,7 @@ class SearchEngine:
         # The thresholds of the scale are those of English questions.
         relevance = model.relevance if asked_in_english else None
         known_words = model.list_known_words(text)
-        return Question(text, model_choice.name_model(main), vector, model.floor, relevance, known_words)
+        return Question(text, models.name_model(main), vector, model.floor, relevance, known_words)
 
     async def _compute_vector(self, model: EmbeddingModel, text: str) -> Any:
         """A slow endpoint must not slow down every search."""
@@ -293,12 +292,8 @@ class SearchEngine:
 
 
 async def _load_model_in_use(tx: Tx) -> ModelInUse | None:
-    choice = await embedding_queue.load_model_in_use(tx)
-    return (
-        (choice, await embedding_queue.load_vector_width(tx, model_choice.name_model(choice)))
-        if choice
-        else None
-    )
+    choice = await embedder.load_model_in_use(tx)
+    return (choice, await embedder.load_vector_width(tx, models.name_model(choice))) if choice else None
 
 
 def _load_model(choice: str, key: str) -> EmbeddingModel:

@@ -11,15 +11,18 @@ from itertools import accumulate, chain
 import msgspec
 
 from commonplace.search import text
-from commonplace.search.term_changes import sum_term_counts, term_counts_statement
+from commonplace.search.words import (
+    ENTRY_COUNTER,
+    WORD_COUNTER,
+    build_counter_name,
+    sum_term_counts,
+    term_counts_statement,
+)
 from commonplace.store.database import Row, Statement, Tx, Value
 
 ENTRY_COLUMNS = (
     "e.project, e.n, e.kind, e.id, e.type, e.status, e.title, e.counts, e.length, e.changed_at, e.expires_at"
 )
-ENTRY_COUNTER, WORD_COUNTER = "entries", "entry_words"
-"""The counters of a project's entries and of their words; those of private entries have a digest of the reader behind an `@`."""
-
 WORDS_PER_PASSAGE = 80
 _K1 = 1.5
 _B = 0.9
@@ -35,10 +38,9 @@ class QueryTerms:
     term is a group of its own, common ones stand together. `best` is what an entry of mean length that has every word
     twice would score; a word that nobody has counts like one of a single entry. Words that are all `common` would take
     as long as the project is large to put in order, so the newest entries that have them are the candidates.
-    `tokens` are those of each term in the index, one for each kind of readers that has entries with it. `known` is how
-    much of the question the index has words for, from 0 to 1, and `repaired` how much of it was misspelt; `passages` is
-    the size of the index. `has_known_name`: the index has a proper name of the question; `has_only_unknown_names`: the
-    question names something, and the index has none of it."""
+    `tokens` are those of each term in the index, one for each kind of readers that has entries with it. `passages` is the size
+    of the index. `exact` are names
+    of code in the question that at most a few entries have."""
 
     worth: dict[str, float]
     searched: tuple[tuple[str, ...], ...]
@@ -46,11 +48,8 @@ class QueryTerms:
     best: float
     common: bool
     tokens: dict[str, tuple[str, ...]]
-    known: float = 1.0
     passages: float = 1.0
-    repaired: float = 0.0
-    has_known_name: bool = False
-    has_only_unknown_names: bool = False
+    exact: tuple[str, ...] = ()
 
     def score_entry(self, counts: str, length: int) -> float:
         """Inlined, because a question scores hundreds of entries."""
@@ -114,8 +113,7 @@ def weigh_terms(
     if common:
         searched.append(tuple(chosen[:_GROUPED_TERMS]))
     unknown = sum(frequency.keys().isdisjoint(word) for word in question_words)
-    known_worth = sum(worth.values())
-    whole_worth = known_worth + unknown * _inverse_frequency(1, total)
+    whole_worth = sum(worth.values()) + unknown * _inverse_frequency(1, total)
     return QueryTerms(
         worth,
         tuple(searched),
@@ -123,17 +121,12 @@ def weigh_terms(
         whole_worth * 2 * (_K1 + 1) / (2 + _K1),
         common,
         tokens,
-        known_worth / whole_worth if whole_worth else 0.0,
         max(entries, total_words / WORDS_PER_PASSAGE, 1.0),
     )
 
 
 def _inverse_frequency(frequency: int, total: int) -> float:
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
-
-
-def build_counter_name(counter: str, reader: str) -> str:
-    return f"{counter}@{text.token_prefix('', reader)}" if reader else counter
 
 
 @dataclass(frozen=True, slots=True)

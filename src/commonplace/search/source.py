@@ -1,15 +1,49 @@
-"""What a room makes searchable: how the items of one kind are loaded, to index, to embed and to show them.
+"""What a room makes searchable: how the items of one kind are loaded, to index, to embed and to show them; and which of
+them were shown to whom, collected in memory and written together a second later.
 
-A room declares a `SearchSource` in its `search.py` and lists it in its `Room`. Its operations say which items they
-changed with `call.reindex`; `refresh.py` then loads them again and writes the index in the same transaction.
+A room declares a `SearchSource` and lists it in its `Room`. Its operations say which items they changed with
+`call.reindex`; `refresh_items` then loads them again and writes the index in the same transaction.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from commonplace.search.usage import EntryUse
 from commonplace.store.database import Row, Tx
+
+_MAX_UNWRITTEN_USES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class EntryUse:
+    project: str
+    kind: str
+    id: str
+    session: str
+    opened: bool
+    at: int
+
+
+class UseLog:
+    """Bounded: if too many come, the oldest are dropped, and only counts are lost."""
+
+    def __init__(self) -> None:
+        self._uses: deque[EntryUse] = deque(maxlen=_MAX_UNWRITTEN_USES)
+
+    def add_uses(self, uses: Sequence[EntryUse]) -> None:
+        self._uses.extend(uses)
+
+    def take_uses(self) -> list[EntryUse]:
+        taken: list[EntryUse] = []
+        while self._uses and len(taken) < _MAX_UNWRITTEN_USES:
+            taken.append(self._uses.popleft())
+        return taken
+
+    def list_uses_of_session(self, session: str) -> list[EntryUse]:
+        """The uses of a session that are not written yet."""
+        return [use for use in islice(self._uses.copy(), _MAX_UNWRITTEN_USES) if use.session == session]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +72,7 @@ class SearchItem:
     bonus: float = 0.0
     """Added to the score, in standard deviations."""
     later: str = ""
-    """The id of a later item that contradicts or replaces this one."""
-    is_past: bool = False
-    """Does it only tell what somebody did or began? Then it stands behind what holds now."""
+    """The id of what replaced this item."""
     repeats: str = ""
     """The id of an item that says the same and more: beside it this one is not shown."""
     row: Row | None = None

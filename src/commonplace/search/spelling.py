@@ -7,7 +7,7 @@ errors costs nothing more. Words that the embedding model's vocabulary has whole
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from commonplace.search.term_changes import sum_steps, terms_between_statement
+from commonplace.search.words import sum_steps, terms_between_statement
 from commonplace.store.database import Tx
 
 _MIN_LETTERS = 5

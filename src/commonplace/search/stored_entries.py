@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commonplace.search import index
-from commonplace.search.embedding_queue import queue_all_entries
-from commonplace.search.written_words import format_full_text, scope_tokens
+from commonplace.search.embedder import queue_all_entries
+from commonplace.search.words import format_full_text, scope_tokens
 from commonplace.store.database import Kind, Tx
 
 _SQLITE_WORDS = "insert into words (rowid, tokens) values ($1, $2)"

@@ -85,6 +85,12 @@ def add_counts(some: Counter[str], more: Counter[str]) -> Counter[str]:
     return total
 
 
+def measure_similarity(one: Counter[str], other: Counter[str]) -> float:
+    """Weighted Jaccard of two texts: 1 for the same words as often."""
+    together = (one | other).total()
+    return (one & other).total() / together if together else 0.0
+
+
 def _split_runs(text: str) -> list[str]:
     return _RUN.findall(unicodedata.normalize("NFKC", text))
 

@@ -21,9 +21,8 @@ from commonplace.operation import Reply, operation
 from commonplace.rooms.admin.audit_sealing import redact_audit_rows
 from commonplace.rooms.archives import contributes, store
 from commonplace.rooms.archives import store as archives
-from commonplace.search.index import refresh_entries
+from commonplace.search.index import add_project_changes, refresh_entries
 from commonplace.search.refresh import entry_from_item, purge_deleted_words
-from commonplace.search.term_counts import add_project_changes
 from commonplace.search.text import tokenize
 from commonplace.store.database import Kind, Tx
 from commonplace.store.last_backup import read_last_backup

@@ -17,9 +17,9 @@ from commonplace.rooms.archives import store
 from commonplace.rooms.archives.contributes import describe_error
 from commonplace.rooms.workspaces import store as workspaces
 from commonplace.search import index, text
-from commonplace.search.find import Hit, Question, find_entries, find_entries_by_words, show_relevance
+from commonplace.search.find import find_entries, find_entries_by_words
 from commonplace.search.query import EntryFilter
-from commonplace.search.relevance import is_relevant
+from commonplace.search.score import Hit, Question, is_sure
 from commonplace.store.database import Database, Row, Tx
 from commonplace.transcripts.archive import study
 from commonplace.transcripts.archive.frames import ArchivedSession
@@ -136,7 +136,7 @@ async def _search_index(call: Call, query: SessionQuery) -> list[SessionMatch]:
     hits = await find_entries(
         call.tx, call.search.vectors, question, query.projects, limits, max_hits, _MAX_VECTOR_WEIGHT
     )
-    if not any(is_relevant(hit, question) for hit in hits):
+    if not any(is_sure(hit, question) for hit in hits):
         return []
     ordered = await _put_fixed_errors_first(call.tx, query, hits)
     selected = _limit_per_session(ordered, query, lambda hit: store.session_from_entry_id(hit.id))
@@ -191,7 +191,7 @@ def _match_from_passage(
         role=piece.role,
         snippet=study.find_best_snippet(piece.text, tokens, SNIPPET_CHARACTERS),
         at="" if piece.at is None else iso(piece.at),
-        relevance=show_relevance(relevance),
+        relevance=relevance,
     )
 
 
@@ -204,7 +204,7 @@ def _match_from_error(row: Row, relevance: float) -> SessionMatch:
         role="error",
         snippet=describe_error(row),
         at=iso(row["at"]),
-        relevance=show_relevance(relevance),
+        relevance=relevance,
     )
 
 

@@ -179,7 +179,6 @@ def _build_search_item(row: Row, needs: Sequence[Row]) -> SearchItem:
         type="backlog_item",
         status=row["status"],
         is_active=not row["closed"] or row["status"] == "done",
-        is_past=bool(row["closed"]),
         author=row["created_by"],
         tags=tuple(shown.get("tags", ())),
         created_at=row["created_at"],

@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from commonplace import errors
 from commonplace.arguments import MAX_INTEGER
 from commonplace.operation import Reply
-from commonplace.search.find import show_relevance
 from commonplace.store.database import Row, Value
 
 MAX_DERIVED_PURPOSE_CHARACTERS = 300
@@ -270,7 +269,7 @@ class FunctionMatch(Reply):
             file_path=format_location(row),
             purpose=describe_purpose(row),
             signature=current_signature(row),
-            relevance=show_relevance(relevance),
+            relevance=relevance,
             enriched=is_enriched(row),
             gotchas=join_gotchas(row),
             prefer_over=row["prefer_over"],

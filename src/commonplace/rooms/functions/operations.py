@@ -17,9 +17,9 @@ from commonplace.rooms.functions.resources import list_function_page
 from commonplace.rooms.functions.syncing import FunctionSync
 from commonplace.rooms.locks.paths import canonicalize_path
 from commonplace.search.engine import prepare_question
-from commonplace.search.find import Question, find_entries
+from commonplace.search.find import find_entries
 from commonplace.search.query import EntryFilter
-from commonplace.search.relevance import keep_relevant
+from commonplace.search.score import Question, is_near
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
 from commonplace.store.database import Row, Value
@@ -135,7 +135,7 @@ async def find_function(
     hits = await find_entries(
         call.tx, call.search.vectors, question, projects, EntryFilter(call.now, (store.FUNCTION_KIND,))
     )
-    candidates = keep_relevant(hits, question)[: limit * 2]
+    candidates = [hit for hit in hits if is_near(hit, question)][: limit * 2]
     rows: dict[str, Row] = {}
     for scope in projects:
         rows |= await store.load_functions(

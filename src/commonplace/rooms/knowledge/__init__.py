@@ -2,12 +2,23 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.knowledge.boot import INTERFACE_UPDATES_SECTION, LEARNINGS_SECTION, PATTERNS_SECTION
-from commonplace.rooms.knowledge.citations import list_citations, list_evidence, report_citations
 from commonplace.rooms.knowledge.connector import fetch_for_connector, search_for_connector
-from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENT_STORED, DOCUMENTS_CHANGED
-from commonplace.rooms.knowledge.finders import FINDERS
-from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
+from commonplace.rooms.knowledge.contributes import (
+    DOCUMENT,
+    DOCUMENT_CHANGED,
+    DOCUMENT_STORED,
+    DOCUMENTS_CHANGED,
+    EXPIRED_DOCUMENTS,
+    FINDERS,
+    INTERFACE_UPDATES_SECTION,
+    KNOWLEDGE,
+    LEARNINGS_SECTION,
+    PATTERNS_SECTION,
+    SEARCH_SOURCE,
+    SERVED_DOCUMENTS,
+    move_handoffs,
+)
+from commonplace.rooms.knowledge.evidence import list_citations, list_evidence, report_citations
 from commonplace.rooms.knowledge.listing import list_documents
 from commonplace.rooms.knowledge.operations import (
     archive_by_tag,
@@ -19,10 +30,7 @@ from commonplace.rooms.knowledge.operations import (
     search_global,
     store_document,
 )
-from commonplace.rooms.knowledge.renames import move_handoffs
-from commonplace.rooms.knowledge.resources import DOCUMENT, KNOWLEDGE
-from commonplace.rooms.knowledge.retention import EXPIRED_DOCUMENTS, SERVED_DOCUMENTS
-from commonplace.rooms.knowledge.search import SEARCH_SOURCE
+from commonplace.rooms.knowledge.store import HASHED_DOCUMENTS, HASHED_VERSIONS
 
 ROOM = Room(
     name="knowledge",

@@ -15,11 +15,11 @@ from typing import Any
 from commonplace import errors, masking
 from commonplace.access import Caller
 from commonplace.call import Call, Calls
+from commonplace.clock import format_age
 from commonplace.config import Settings
 from commonplace.quoting.hidden_characters import remove_hidden_characters
 from commonplace.quoting.instruction_texts import is_instruction_like
 from commonplace.rooms.knowledge import model, store
-from commonplace.rooms.knowledge.claims import Claim, extract_claims, find_clash, is_correction
 from commonplace.rooms.knowledge.index_entries import (
     DocumentWords,
     count_document_words,
@@ -31,14 +31,13 @@ from commonplace.search.query import EntryFilter
 from commonplace.store.database import Kind, Row, Statement, Tx, Value
 
 RELATED_SIMILARITY = 0.25
-"""From here on two documents are about the same thing: reported as similar, and searched for contradictions."""
-_RECALL_SHARE = 0.9
+"""From here on two documents are about the same thing: reported as similar."""
+_WORD = re.compile(r"\w+")
 _MIN_RECALL_TOKENS = 8
 _MAX_NEAR_DOCUMENTS = 8
 _MAX_SERVED_DOCUMENTS = 50
 _MAX_LATE_DOCUMENTS = 50
 _MAX_MENTIONS = 50
-_DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 _MAX_COMPARED_CHARACTERS = 20_000
 
 
@@ -89,7 +88,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class CleanDraft:
-    """A draft without secrets and hidden characters, with what was found in it, its words and its claims."""
+    """A draft without secrets and hidden characters, with what was found in it and its words."""
 
     draft: Draft
     flags: list[str]
@@ -97,26 +96,17 @@ class CleanDraft:
     content_words: Counter[str]
     words: Counter[str]
     """Of title and content."""
-    claims: list[Claim]
     digest: str
     mentioned_ids: list[str]
     """Of other documents."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """How a draft relates to one document."""
-
-    similar: model.SimilarDocument
-    contradiction: model.Contradiction | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedDraft:
-    """A clean draft and its comparisons with every document up to the index entry `last_entry`."""
+    """A clean draft and its similarity to every document up to the index entry `last_entry`."""
 
     clean: CleanDraft
-    comparisons: list[Comparison]
+    similar: list[model.SimilarDocument]
     words: DocumentWords
     recalled_id: str = ""
     """The document that the session was shown and that says the same, if there is one."""
@@ -134,6 +124,7 @@ class _Candidates:
     served: Sequence[Row]
     last_entry: int
     facts: Sequence[Statement]
+    now: int
     former: Row | None
     """The document that the draft probably becomes the next version of."""
 
@@ -178,9 +169,8 @@ def _clean_draft(draft: Draft, settings: Settings) -> CleanDraft:
         masked,
         content_words,
         content_words + text.count_tokens(title.text),
-        extract_claims(content.text),
         store.compute_digest(title.text, content.text),
-        list(dict.fromkeys(_DOCUMENT_ID.findall(content.text)))[:_MAX_MENTIONS],
+        list(dict.fromkeys(store.DOCUMENT_ID.findall(content.text)))[:_MAX_MENTIONS],
     )
 
 
@@ -227,6 +217,7 @@ async def _load_candidates(call: Call, clean: CleanDraft, may_rewrite: bool) -> 
         list(chain.from_iterable(served)),
         last_entry,
         facts,
+        call.now,
         formers[0] if formers else None,
     )
 
@@ -259,7 +250,7 @@ def _compare_candidates(
     recalled = next((row["id"] for row in candidates.served if _is_recalled(clean, row)), "")
     return PreparedDraft(
         clean,
-        compare_documents(clean, candidates.near),
+        compare_documents(clean, candidates.near, candidates.now),
         write_document_words(_count_words_after(clean, candidates.former), kind, candidates.project),
         recalled,
         candidates.last_entry,
@@ -297,41 +288,27 @@ def merge_files(draft: Draft, former: Row | None) -> Sequence[str]:
 
 
 def _is_recalled(clean: CleanDraft, row: Row) -> bool:
-    """Does the draft repeat a document that the session was shown? A correction of it does not."""
+    """Has the draft no word that a document lacks which the session was shown? A correction has one."""
     content = row["content"][:_MAX_COMPARED_CHARACTERS]
-    own, total = clean.content_words, clean.content_words.total()
-    if total < _MIN_RECALL_TOKENS or (own & text.count_tokens(content)).total() / total < _RECALL_SHARE:
-        return False
-    return not is_correction(clean.claims, extract_claims(content))
+    own, total = set(_WORD.findall(clean.draft.content.lower())), clean.content_words.total()
+    return total >= _MIN_RECALL_TOKENS and own.issubset(_WORD.findall(content.lower()))
 
 
-def compare_documents(clean: CleanDraft, rows: Sequence[Row]) -> list[Comparison]:
+def compare_documents(clean: CleanDraft, rows: Sequence[Row], now: int) -> list[model.SimilarDocument]:
     """The documents that are about the same thing, the most similar first."""
-    measured = [(measure_similarity(clean.words, _count_words(row)), row) for row in rows]
-    related = [(similarity, row) for similarity, row in measured if similarity >= RELATED_SIMILARITY]
+    measured = [(text.measure_similarity(clean.words, _count_words(row)), row) for row in rows]
     return [
-        Comparison(
-            model.SimilarDocument(id=row["id"], title=row["title"], similarity=round(similarity, 2)),
-            _find_contradiction(clean, row),
+        model.SimilarDocument(
+            id=row["id"],
+            title=row["title"],
+            similarity=round(similarity, 2),
+            age=format_age(row["changed_at"], now),
+            author=row["author"],
         )
-        for similarity, row in sorted(related, key=lambda pair: -pair[0])
+        for similarity, row in sorted(measured, key=lambda pair: -pair[0])
+        if similarity >= RELATED_SIMILARITY
     ]
-
-
-def measure_similarity(one: Counter[str], other: Counter[str]) -> float:
-    """Weighted Jaccard of two texts: 1 for the same words as often."""
-    together = (one | other).total()
-    return (one & other).total() / together if together else 0.0
 
 
 def _count_words(row: Row) -> Counter[str]:
     return text.count_tokens(f"{row['title']}\n{row['content'][:_MAX_COMPARED_CHARACTERS]}")
-
-
-def _find_contradiction(clean: CleanDraft, row: Row) -> model.Contradiction | None:
-    clash = find_clash(clean.claims, extract_claims(row["content"]))
-    if clash is None:
-        return None
-    return model.Contradiction(
-        id=row["id"], title=row["title"], kind=clash.kind, theirs=clash.theirs, yours=clash.yours
-    )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.search import index, text
-from commonplace.search.written_words import WrittenWords, write_words
+from commonplace.search.words import WrittenWords, write_words
 from commonplace.store.database import Kind, Value
 
 DOCUMENT_KIND = "document"

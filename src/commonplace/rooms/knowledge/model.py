@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from commonplace.clock import DAY, format_age, iso
 from commonplace.operation import Reply
@@ -12,6 +12,8 @@ from commonplace.store.database import Row
 
 MAX_CONTENT_BYTES = 51_200
 STALE_MICROSECONDS = 30 * DAY
+NEAR_DUPLICATE_SIMILARITY = 0.6
+"""From here on two documents say nearly the same (`text.measure_similarity`)."""
 
 DocumentType = Literal[
     "api_spec",
@@ -33,8 +35,16 @@ DocumentType = Literal[
 ]
 TYPE_BY_OTHER_NAME = {"decision": "adr", "lesson": "learning", "snippet": "code_snippet", "note": "learning"}
 """Words that agents use for a type."""
+StoredType = Annotated[
+    DocumentType,
+    BeforeValidator(
+        lambda value: (
+            TYPE_BY_OTHER_NAME.get(value.strip().lower(), value) if isinstance(value, str) else value
+        )
+    ),
+]
 RequestedType = Annotated[str, Field(min_length=1, max_length=40, description="What kind of document it is.")]
-"""A kind of items or a type of documents; `memory_types.py` knows which there are."""
+"""A kind of items or a type of documents; `recall.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
 DocumentStatus = Literal[
     "active", "deprecated", "superseded", "archived", "conflicted", "review_pending", "expired"
@@ -49,6 +59,8 @@ Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whites
 DocumentTags = Annotated[list[Tag], Field(max_length=32)]
 CitedPlace = Annotated[str, Field(min_length=1, max_length=500)]
 CitedPlaces = Annotated[list[CitedPlace], Field(max_length=100, description="path, path:line, path#symbol.")]
+NamedDocument = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
+"""A document by its id, number or title."""
 DocumentId = Annotated[str, Field(min_length=8, max_length=64)]
 # A passage of an archived session is named by its workspace, its session and its number.
 ItemId = Annotated[str, Field(min_length=8, max_length=400, description="Or its first 8 characters.")]
@@ -73,14 +85,6 @@ def compute_expiry(type_: str, days: int | None, now: int) -> int | None:
     """The time after `days`, else after the lifetime of the type, else never."""
     after = days or _LIFETIME_DAYS.get(type_)
     return now + after * DAY if after else None
-
-
-def explain_expiry(type_: str, expires_at: int | None, now: int) -> str:
-    """Say why a document expires that was given no time by its author; an empty text for others."""
-    days = _LIFETIME_DAYS.get(type_)
-    if days is None or expires_at is None or round((expires_at - now) / DAY) != days:
-        return ""
-    return f'after {days} days; memory_change_status(new_status="active") brings it back'
 
 
 def resolve_status(status: str, expires_at: int | None, now: int) -> str:
@@ -123,18 +127,20 @@ class QueryResult(ItemDetails, kw_only=True):
     type: str
     status: str
     relevance: float
-    created: str
-    updated: str
     age: str
     content: str
-    access_count: int
     why: str
+    doubtful: bool = False
+    """It may have nothing to do with the question."""
+    created: str = ""
+    updated: str = ""
+    access_count: int = 0
     author: str = ""
     tags: list[str] = []
     truncated: bool = False
     warning: str | None = None
     later: str = ""
-    """The id of a later document that contradicts or replaces this one."""
+    """The id of a document that replaces this one, or of a newer one that says nearly the same."""
 
 
 class QueryAnswer(Reply):
@@ -185,14 +191,8 @@ class SimilarDocument(Reply):
     id: str
     title: str
     similarity: float
-
-
-class Contradiction(Reply):
-    id: str
-    title: str
-    kind: str
-    theirs: str
-    yours: str
+    age: str = ""
+    author: str = ""
 
 
 class StoreReceipt(Reply):
@@ -202,13 +202,10 @@ class StoreReceipt(Reply):
     id: str
     version: int = 1
     expires_at: str | None = None
-    expiry: str = ""
-    """Why it expires, if its author did not say when."""
     overlap_warning: str | None = None
-    duplicate_warning: str | None = None
     similar: list[SimilarDocument] = []
-    contradictions: list[Contradiction] = []
     refines: list[str] = []
+    """The documents that its text says it replaces or amends."""
     flags: list[str] = []
     masked: list[str] = []
     superseded: str = ""
@@ -217,7 +214,7 @@ class StoreReceipt(Reply):
     """Active documents and specs that cite the replaced one, and may be outdated."""
     notified: list[str] = []
     """Their authors, who were told."""
-    advice: str = ""
+    message: str = ""
 
 
 class StatusChanged(Reply):
@@ -253,6 +250,7 @@ class GlobalResult(ItemDetails, kw_only=True):
     relevance: float
     age: str
     content_preview: str
+    doubtful: bool = False
     type: str = ""
     status: str = ""
     author: str = ""

@@ -1,7 +1,6 @@
 """Operations on documents: search, read, store, change status. Writing: `drafts.py`, `writing.py`; ranking: `recall.py`."""
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -14,20 +13,19 @@ from commonplace.call import Call, Calls
 from commonplace.clock import DAY
 from commonplace.operation import alias, operation
 from commonplace.room import Finder
-from commonplace.rooms.knowledge import history, lifecycle, model, store
-from commonplace.rooms.knowledge.asked_items import format_hint, keep_beside_hint
-from commonplace.rooms.knowledge.citing_documents import Replacement, announce_replacement
+from commonplace.rooms.knowledge import model, replacement, store
+from commonplace.rooms.knowledge.contributes import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
 from commonplace.rooms.knowledge.drafts import Draft, PreparedDraft, prepare_document
-from commonplace.rooms.knowledge.events import DOCUMENT_CHANGED, DOCUMENTS_CHANGED
-from commonplace.rooms.knowledge.global_search import render_previews
-from commonplace.rooms.knowledge.memory_types import restrict_to_types
-from commonplace.rooms.knowledge.nearest_titles import find_nearest_titles
-from commonplace.rooms.knowledge.own_tools import StoredType, advise_own_tool
-from commonplace.rooms.knowledge.recall import Recall, note_shown_documents, prepared_question, recall_items
-from commonplace.rooms.knowledge.results import render_results, truncate_question
+from commonplace.rooms.knowledge.recall import (
+    Recall,
+    note_shown_documents,
+    prepared_question,
+    recall_items,
+    restrict_to_types,
+)
+from commonplace.rooms.knowledge.results import render_previews, render_results, truncate_question
 from commonplace.rooms.knowledge.writing import write_document
 from commonplace.search.engine import prepare_question
-from commonplace.search.find import Question
 from commonplace.search.query import EntryFilter
 from commonplace.store import ids
 from commonplace.store.counters import lock_project
@@ -35,7 +33,6 @@ from commonplace.store.database import Row
 
 _MAX_PROJECTS = 500
 _NOTHING_FOUND = "Nothing relevant found."
-_OTHER_TIME = "Nothing from the time that you named; these are from other times."
 _DOUBTFUL = "No close match: these may not answer the question."
 
 
@@ -71,14 +68,8 @@ async def query(
     wanted = await restrict_to_types(call, entry_filter, projects, memory_types)
     question = prepared_question(call, query)
     # Global guidelines apply in every project.
-    recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit, only_relevant=True)
-    recall = replace(recall, items=keep_beside_hint(recall.items, query, wanted))
-    if not recall.items:
-        message = _describe_recall(recall, query, wanted)
-        return await _answer_nothing_found(call, question, projects, wanted, max_tokens, message)
-    if recall.is_doubtful and detail == "auto":
-        detail = "snippet"
-    message = _describe_recall(recall, query, wanted)
+    recall = await recall_items(call, question, [*projects, ALL_PROJECTS], wanted, limit)
+    message = _describe_recall(recall)
     results = render_results(call, recall.items, question, detail, max_tokens, message)
     _note_shown_results(call, [(result.kind, result.source, result.id) for result in results])
     return model.QueryAnswer(
@@ -87,36 +78,22 @@ async def query(
         results=results,
         more_matches=recall.more_matches + len(recall.items) - len(results),
         message=message,
+        nearest_titles=[]
+        if results
+        else [truncate_question(title, max_tokens) for title in recall.nearest_titles],
     )
 
 
-def _describe_recall(recall: Recall, query: str, wanted: EntryFilter) -> str:
-    """What the results alone do not say, and the operation that answers the question better."""
+def _describe_recall(recall: Recall) -> str:
+    """What the results alone do not say."""
     if not recall.items:
-        message = _NOTHING_FOUND
-    else:
-        message = _OTHER_TIME if recall.is_of_other_time else _DOUBTFUL if recall.is_doubtful else ""
-    best = recall.items[0] if recall.items else None
-    hint = format_hint(query, wanted, best.hit.kind, best.relevance) if best else format_hint(query, wanted)
-    return " ".join(part for part in (message, hint) if part)
+        return _NOTHING_FOUND
+    return _DOUBTFUL if all(each.is_doubtful for each in recall.items) else ""
 
 
 def _note_shown_results(call: Call, results: Sequence[tuple[str, str, str]]) -> None:
     documents = [(project, identity) for kind, project, identity in results if kind == store.DOCUMENT_KIND]
     note_shown_documents(call, documents, opened=False)
-
-
-async def _answer_nothing_found(
-    call: Call, question: Question, projects: list[str], wanted: EntryFilter, max_tokens: int, message: str
-) -> model.QueryAnswer:
-    titles = await find_nearest_titles(call, question, projects, wanted)
-    return model.QueryAnswer(
-        query=truncate_question(question.text, max_tokens),
-        result_count=0,
-        results=[],
-        message=message,
-        nearest_titles=[truncate_question(title, max_tokens) for title in titles],
-    )
 
 
 @operation(
@@ -167,8 +144,8 @@ async def _build_item(call: Call, fields: Mapping[str, Any], version: int | None
     )
     if version is None:
         return item
-    versions = await history.list_document_versions(call.tx, item.project, item.id, version)
-    text = await history.find_version_text(call.tx, item.project, item.id, version)
+    versions = await store.list_document_versions(call.tx, item.project, item.id, version)
+    text = await store.find_version_text(call.tx, item.project, item.id, version)
     if text is None or versions[0]["version"] != version:
         raise errors.NotFound(f"{item.id} has no version {version}.", hint="Choose one from `versions`.")
     item.title, item.content, item.status = text["title"], text["content"], versions[0]["status"]
@@ -210,7 +187,7 @@ async def store_document(
     call: Call,
     title: model.DocumentTitle,
     content: model.DocumentContent,
-    memory_type: Annotated[StoredType, alias("doc_type")],
+    memory_type: Annotated[model.StoredType, alias("doc_type")],
     project: str | None = None,
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
@@ -220,14 +197,14 @@ async def store_document(
     interface_schema: dict[str, Any] | None = None,
     expires_in_days: model.ExpiryDays | None = None,
     force_store: Annotated[bool, Field(description="Replace the one with this title.")] = False,
-    supersedes: Annotated[model.DocumentId | None, Field(description="Id of what this replaces.")] = None,
+    supersedes: Annotated[
+        model.NamedDocument | None, Field(description="Id, number or title of what this replaces.")
+    ] = None,
 ) -> model.StoreReceipt:
     """Store a document for the team, such as a decision with its reasons. Use it for knowledge that others
     need later."""
-    old = await lifecycle.load_superseded(call, supersedes) if supersedes else None
-    receipt = await write_document(call, call.prepared, force=force_store, status="stored", superseded=old)
-    receipt.advice = advise_own_tool(memory_type, title) or receipt.advice
-    return receipt
+    old = await replacement.load_superseded(call, supersedes, memory_type) if supersedes else None
+    return await write_document(call, call.prepared, force=force_store, status="stored", superseded=old)
 
 
 def _prepare_learning(calls: Calls, arguments: Mapping[str, Any], caller: Caller) -> Awaitable[PreparedDraft]:
@@ -257,9 +234,11 @@ async def record_learning(
     project: str | None = None,
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
+    supersedes: Annotated[model.NamedDocument | None, Field(description="As of memory_store.")] = None,
 ) -> model.StoreReceipt:
     """Remember a lesson for the team. Use it when something surprised you or took long."""
-    return await write_document(call, call.prepared, force=False, status="recorded")
+    old = await replacement.load_superseded(call, supersedes, "learning") if supersedes else None
+    return await write_document(call, call.prepared, force=False, status="recorded", superseded=old)
 
 
 @operation(
@@ -279,18 +258,7 @@ async def search_global(
     projects = await store.list_indexed_projects(call.tx, _MAX_PROJECTS)
     wanted = await restrict_to_types(call, EntryFilter(call.now), projects, memory_types)
     question = prepared_question(call, query)
-    recall = await recall_items(
-        call, question, projects, wanted, limit, candidates=2 * limit, only_relevant=True
-    )
-    if not recall.items:
-        titles = await find_nearest_titles(call, question, projects, wanted)
-        return model.GlobalAnswer(
-            query=query,
-            result_count=0,
-            results=[],
-            message=_describe_recall(recall, query, wanted),
-            nearest_titles=titles,
-        )
+    recall = await recall_items(call, question, projects, wanted, limit, candidates=2 * limit)
     results = render_previews(call, recall.items, query)
     _note_shown_results(call, [(result.kind, result.project, result.id) for result in results])
     return model.GlobalAnswer(
@@ -298,7 +266,8 @@ async def search_global(
         result_count=len(results),
         results=results,
         more_matches=recall.more_matches,
-        message=_describe_recall(recall, query, wanted),
+        message=_describe_recall(recall),
+        nearest_titles=[] if results else recall.nearest_titles,
     )
 
 
@@ -324,9 +293,9 @@ async def change_status(
     row = await store.load_document(call.tx, call.project, identity)
     if row is None:
         raise errors.NotFound(f"There is no document '{doc_id}'.")
-    successor = await lifecycle.resolve_successor(call, identity, superseded_by) if superseded_by else ""
+    successor = await replacement.resolve_successor(call, identity, superseded_by) if superseded_by else ""
     if new_status == "active":
-        await lifecycle.refuse_active_duplicate(call, row)
+        await replacement.refuse_active_duplicate(call, row)
     await store.delete_archive_marks(call.tx, row)
     if row["status"] != new_status or successor:
         await store.update_document_statuses(
@@ -339,15 +308,19 @@ async def change_status(
     is_changed = old_status != new_status or bool(successor)
     if is_changed:
         call.emit(DOCUMENT_CHANGED, id=identity, status=new_status)
-    replacement = await announce_replacement(call, identity, successor) if successor else Replacement([], [])
+    told = (
+        await replacement.announce_replacement(call, identity, successor)
+        if successor
+        else replacement.Replacement([], [])
+    )
     return model.StatusChanged(
         status="updated",
         doc_id=identity,
         old_status=old_status,
         new_status=new_status,
         superseded_by=successor,
-        cited_by=replacement.cited_by,
-        notified=replacement.notified,
+        cited_by=told.cited_by,
+        notified=told.notified,
         message="" if is_changed else f"Nothing changed: it was {new_status} already.",
     )
 
@@ -384,7 +357,7 @@ async def archive_by_tag(
 async def restore_by_tag(call: Call, tag: model.Tag, project: str | None = None) -> model.TagChange:
     """Bring archived documents with a tag back."""
     await lock_project(call.tx, call.project, "documents")
-    rows, duplicates = await lifecycle.restore_documents(
+    rows, duplicates = await replacement.restore_documents(
         call, await store.pop_archived_documents(call.tx, call.project, tag), tag
     )
     _emit_tag_change(call, tag, rows)

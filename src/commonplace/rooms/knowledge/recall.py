@@ -1,63 +1,87 @@
 """What a question recalls: the best items of every kind that the caller may read.
 
-`search/find.py` proposes entries; here they get the bonus of their kind and of the item, and their texts are loaded.
-`results.py` and `global_search.py` render them, `match_reason.py` says why each matches.
+`search/score.py` ranks entries; here a kind and an item give their bonus, texts are loaded, and what was replaced stands
+behind what replaced it. `results.py` renders the items.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from difflib import get_close_matches
+from functools import lru_cache, partial
+from typing import get_args
 
+from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED
 from commonplace.call import Call
 from commonplace.notices import drop_notice_entries
-from commonplace.rooms.knowledge import question_words, store
-from commonplace.rooms.knowledge.asked_items import GUIDELINE_KIND, find_listing, is_asked_for
-from commonplace.rooms.knowledge.newer_items import link_same_titles, put_later_first, put_newer_first
-from commonplace.rooms.knowledge.recalled_item import RecalledItem
-from commonplace.search.find import (
-    MAX_CANDIDATES,
-    Hit,
-    Question,
-    SearchScope,
-    find_entries_in_scopes,
-    list_entries_in_scopes,
-)
+from commonplace.rooms.knowledge import model, store
+from commonplace.search import text
+from commonplace.search.find import MAX_CANDIDATES, SearchScope, find_entries_in_scopes
+from commonplace.search.index import has_entries_of_type, parse_counts
 from commonplace.search.query import EntryFilter
-from commonplace.search.relevance import is_doubtful, is_relevant, keep_relevant
-from commonplace.search.source import SearchItem, SearchSource
-from commonplace.search.time_range import read_time_range
-from commonplace.search.usage import EntryUse
+from commonplace.search.score import Hit, Question, is_near, is_sure, show_relevance
+from commonplace.search.source import EntryUse, SearchItem, SearchSource
+from commonplace.store.database import Row
 
 _MAX_PARTS_OF_ONE = 3
+_MAX_NEAREST_TITLES = 3
+_MAX_COMPARED_TITLES = 200
+_DOCUMENT_TYPES = frozenset(get_args(model.DocumentType))
+_EXCLUDES = "-"
+_REPORT_TYPES = ("handoff", "work_item")
 _FILE_BONUS = 0.5
-_MAX_LISTED = 10
 _FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/)*[\w-][\w.-]*\.[a-zA-Z]\w{0,7}(?![\w/])")
-_COMPARED_START_CHARACTERS = 200
-_CHAT_CLOSENESS_RATIO = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledItem:
+    """A hit with its item. `score` is that of the hit with the bonus of its kind and of the item; `later` the id of
+    what replaced it, or of a newer text that is nearly the same."""
+
+    hit: Hit
+    item: SearchItem
+    score: float
+    is_doubtful: bool = False
+    later: str = ""
+
+    @property
+    def row(self) -> Row:
+        return self.item.row or {}
+
+    @property
+    def broken(self) -> Row | None:
+        """The worst broken citation of a document."""
+        return self.row.get("broken")
+
+    @property
+    def changed_at(self) -> int:
+        return int(self.hit.row["changed_at"])
+
+    @property
+    def relevance(self) -> float:
+        return show_relevance(self.score)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.hit.project, self.hit.id
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The best items in the order of their relevance, and the number of further relevant ones.
-
-    `is_of_other_time` if the question names a time from which there is nothing; `is_doubtful` if no item is
-    surely about it.
-    """
+    """The best items in the order of their score, the number of further ones, and the titles of the nearest entries,
+    for when none is near enough."""
 
     items: list[RecalledItem]
     more_matches: int
-    is_of_other_time: bool = False
-    is_doubtful: bool = False
+    nearest_titles: list[str]
 
 
-def prepared_question(call: Call, text: str) -> Question:
+def prepared_question(call: Call, question: str) -> Question:
     """The prepared question with its vector if it has this text, else one without a vector."""
     prepared = call.prepared
-    return prepared if isinstance(prepared, Question) and prepared.text == text else Question(text)
+    return prepared if isinstance(prepared, Question) and prepared.text == question else Question(question)
 
 
 async def recall_items(
@@ -67,83 +91,77 @@ async def recall_items(
     entry_filter: EntryFilter,
     limit: int,
     candidates: int = MAX_CANDIDATES,
-    only_relevant: bool = False,
 ) -> Recall:
-    """The best items of the filter's kinds, or of all kinds if it names none; if the question names a time, of that.
-
-    With `only_relevant` there are none if not one of them is about the question.
-    """
-    time = None if entry_filter.changed_since else read_time_range(question.text, call.now)
-    search = partial(_recall_best, call, question, projects, limit, candidates, only_relevant)
-    if time is None:
-        return await search(entry_filter)
-    recall = await search(replace(entry_filter, changed_since=time.since, changed_until=time.until))
-    return recall if recall.items else replace(await search(entry_filter), is_of_other_time=True)
-
-
-async def _recall_best(
-    call: Call,
-    question: Question,
-    projects: Sequence[str],
-    limit: int,
-    candidates: int,
-    only_relevant: bool,
-    entry_filter: EntryFilter,
-) -> Recall:
+    """The best items of the filter's kinds, or of all kinds if it names none."""
     scopes = list_search_scopes(call, projects, entry_filter.kinds)
     found = await find_entries_in_scopes(
         call.tx, call.search.vectors, question, scopes, entry_filter, candidates
     )
-    found += await _list_asked_kind(call, question, scopes, entry_filter, found)
-    asked = {id(hit) for hit in found if is_asked_for(question.text, hit.kind, hit.row["title"])}
-    if only_relevant:
-        relevant = {id(hit) for hit in keep_relevant(found, question)}
-        found = [hit for hit in found if id(hit) in relevant | asked]
-    near = _list_nearest(call, found)[: limit * 2 + 10]
-    items = await _load_items(call, [hit for _, hit in near])
-    asked_files, words = _FILE_NAME.findall(question.text), question_words.list_question_words(question.text)
-    asked_types = {*entry_filter.types, *entry_filter.typed_kinds}
-
-    def weigh(hit: Hit, item: SearchItem) -> float:
-        bonus = item.bonus + question_words.weigh_type(words, asked_types, hit.kind, item)
-        return bonus * hit.unit + _weigh_files(asked_files, item.files)
-
+    near = [hit for hit in found if is_near(hit, question)]
+    preferred = _limit_parts(call, _add_kind_bonus(call, near, entry_filter))
+    items = await _load_items(call, [hit for _, hit in preferred[: limit * 2 + 10]])
+    files = _FILE_NAME.findall(question.text)
     recalled = [
-        RecalledItem(hit, item, closeness + weigh(hit, item))
-        for closeness, hit in near
+        RecalledItem(
+            hit,
+            item,
+            score + item.bonus * hit.unit + _weigh_files(files, item.files),
+            not is_sure(hit, question),
+            item.later,
+        )
+        for score, hit in preferred
         if (item := items.get((hit.project, hit.kind, hit.id))) and (item.is_active or entry_filter.inactive)
     ]
-    ranked = _defer_repeats(sorted(_drop_repeats(recalled), key=lambda each: -each.closeness))
-    if not question_words.asks_for_chat(words, entry_filter.kinds):
-        ranked = _put_chat_behind(ranked, question)
-    linked = link_same_titles(_put_past_last(put_newer_first(ranked), question), call.now)
-    best = put_later_first(await _add_later(call, _put_asked_first(linked, asked), limit))[:limit]
-    shown = {(each.hit.project, each.hit.kind, each.hit.id) for each in best}
-    more = [
-        hit
-        for hit in found
-        if (hit.project, hit.kind, hit.id) not in shown and (not only_relevant or is_relevant(hit, question))
+    shown = {each.hit.id for each in recalled}
+    ranked = sorted(
+        (each for each in recalled if each.item.repeats not in shown),
+        key=lambda each: (-each.score, -each.changed_at, each.hit.id),
+    )
+    ordered = put_later_first(await _add_later(call, link_near_duplicates(ranked), limit))
+    titles = [] if ordered else await _list_nearest_titles(call, question, found, projects)
+    return Recall(ordered[:limit], max(0, len(near) - limit), titles)
+
+
+async def _list_nearest_titles(
+    call: Call, question: Question, found: Sequence[Hit], projects: Sequence[str]
+) -> list[str]:
+    """The titles of what is least far, by score, or where nothing has a word or a vector by their letters."""
+    titles = [f"{hit.row['title']} ({hit.id})" for hit in found if hit.row["title"]]
+    if titles or call.project not in projects:
+        return titles[:_MAX_NEAREST_TITLES]
+    newest = await store.list_newest_documents(call.tx, call.project, call.now, _MAX_COMPARED_TITLES)
+    return get_close_matches(question.text, [row["title"] for row in newest], _MAX_NEAREST_TITLES, 0.0)
+
+
+def _add_kind_bonus(call: Call, hits: Sequence[Hit], entry_filter: EntryFilter) -> list[tuple[float, Hit]]:
+    """The score of each hit with the bonus of its kind, the best first. A kind that was asked for has no malus."""
+    sources: Mapping[str, SearchSource] = call.search.sources
+    asked = entry_filter.typed_kinds
+    scored = [
+        (hit.score + (max(0.0, bonus) if hit.kind in asked else bonus) * hit.unit, hit)
+        for hit in hits
+        for bonus in (sources[hit.kind].bonus,)
     ]
-    doubtful = all(id(each.hit) not in asked and is_doubtful(each.hit, question) for each in best)
-    return Recall(best, len(more), is_doubtful=doubtful)
+    return sorted(scored, key=lambda pair: -pair[0])
 
 
-async def _list_asked_kind(
-    call: Call,
-    question: Question,
-    scopes: Sequence[SearchScope],
-    entry_filter: EntryFilter,
-    found: Sequence[Hit],
-) -> list[Hit]:
-    """The guidelines that a question for all of them did not find: it has none of their words."""
-    listing = find_listing(question.text)
-    if listing is None or listing.kind != GUIDELINE_KIND:
-        return []
-    kinds = (GUIDELINE_KIND,)
-    wanted = [replace(scope, kinds=kinds) for scope in scopes if GUIDELINE_KIND in scope.kinds]
-    known = {(hit.project, hit.id) for hit in found if hit.kind == GUIDELINE_KIND}
-    listed = await list_entries_in_scopes(call.tx, wanted, entry_filter, _MAX_LISTED)
-    return [hit for hit in listed if (hit.project, hit.id) not in known]
+def _limit_parts(call: Call, scored: Sequence[tuple[float, Hit]]) -> list[tuple[float, Hit]]:
+    """Of the many parts of one whole only a few."""
+    counts: Counter[object] = Counter()
+    kept: list[tuple[float, Hit]] = []
+    for score, hit in scored:
+        whole = call.search.sources[hit.kind].whole
+        name = (hit.project, hit.kind, whole(hit.id) if whole else hit.id)
+        counts[name] += 1
+        if counts[name] <= _MAX_PARTS_OF_ONE:
+            kept.append((score, hit))
+    return kept
+
+
+def _weigh_files(asked: Sequence[str], files: Sequence[str]) -> float:
+    """Who names a file wants what is known of it."""
+    is_about = any(file == name or file.endswith(f"/{name}") for name in asked for file in files)
+    return _FILE_BONUS if is_about else 0.0
 
 
 def list_search_scopes(call: Call, projects: Sequence[str], kinds: Sequence[str]) -> list[SearchScope]:
@@ -170,22 +188,6 @@ def _can_read_kind(call: Call, project: str, source: SearchSource) -> bool:
     return is_open or call.caller.sees_project(project)
 
 
-def _list_nearest(call: Call, hits: Sequence[Hit]) -> list[tuple[float, Hit]]:
-    """The hits with their closeness and the bonus of their kind, the best first; of one whole only a few parts."""
-    sources: Mapping[str, SearchSource] = call.search.sources
-    counts: Counter[object] = Counter()
-    nearest: list[tuple[float, Hit]] = []
-    for hit in hits:
-        source = sources[hit.kind]
-        if source.whole:
-            name = (hit.project, hit.kind, source.whole(hit.id))
-            counts[name] += 1
-            if counts[name] > _MAX_PARTS_OF_ONE:
-                continue
-        nearest.append((hit.closeness + source.bonus * hit.unit, hit))
-    return sorted(nearest, key=lambda pair: -pair[0])
-
-
 async def _load_items(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, str], SearchItem]:
     """One query, or a few, for each kind and project."""
     loaded: dict[tuple[str, str, str], SearchItem] = {}
@@ -196,97 +198,78 @@ async def _load_items(call: Call, hits: Sequence[Hit]) -> dict[tuple[str, str, s
     return loaded
 
 
-def _drop_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
-    """Leave out what only repeats another of them, such as the work on a task that is found itself."""
-    found = {each.hit.id for each in recalled}
-    return [each for each in recalled if each.item.repeats not in found]
+def link_near_duplicates(ranked: Sequence[RecalledItem]) -> list[RecalledItem]:
+    """Make the newest of documents that say nearly the same the later one of the others, but of those that have a
+    word of the question which it lacks: notes on three packages may differ in the name alone. Reports of work repeat
+    each other without replacing anything."""
+    documents = [
+        each
+        for each in ranked
+        if each.hit.kind == store.DOCUMENT_KIND and each.item.type not in _REPORT_TYPES
+    ]
+    newer: dict[tuple[str, str], RecalledItem] = {}
+    for at, one in enumerate(documents):
+        for other in documents[at + 1 :]:
+            if one.hit.project == other.hit.project and _are_near_duplicates(one.hit, other.hit):
+                old, new = sorted((one, other), key=lambda each: (each.changed_at, each.hit.row["n"]))
+                known = newer.get(old.place)
+                answers = set(new.hit.matched_words).issuperset(old.hit.matched_words)
+                if answers and new.item.is_active and (known is None or known.changed_at < new.changed_at):
+                    newer[old.place] = new
+    return [
+        replace(each, later=newer[each.place].hit.id) if not each.later and each.place in newer else each
+        for each in ranked
+    ]
 
 
-def _put_asked_first(ranked: list[RecalledItem], asked: Collection[int]) -> list[RecalledItem]:
-    """Put the items that the question asks for by name or kind first, as relevant as the best of the others."""
-    first = [each for each in ranked if id(each.hit) in asked]
-    others = [each for each in ranked if id(each.hit) not in asked]
-    best = max((each.closeness for each in others), default=-math.inf)
-    return [*(replace(each, closeness=max(each.closeness, best)) for each in first), *others]
+def _are_near_duplicates(one: Hit, other: Hit) -> bool:
+    """By the distance that a write warns of."""
+    counts, others = _parse_remembered(one.row["counts"]), _parse_remembered(other.row["counts"])
+    return text.measure_similarity(counts, others) >= model.NEAR_DUPLICATE_SIMILARITY
 
 
-def _put_past_last(ranked: list[RecalledItem], question: Question) -> list[RecalledItem]:
-    """Put what only tells of past work behind what holds now and is about the question."""
-    holds_now = [each for each in ranked if not each.item.is_past and is_relevant(each.hit, question)]
-    if len(holds_now) == len(ranked) or not any(each.item.is_past for each in ranked):
-        return ranked
-    least = min((each.closeness for each in holds_now), default=math.inf)
-    others = [each for each in ranked if each.item.is_past or not is_relevant(each.hit, question)]
-    return [*holds_now, *(replace(each, closeness=min(each.closeness, least)) for each in others)]
+@lru_cache(maxsize=256)
+def _parse_remembered(counts: str) -> Counter[str]:
+    """Remembered, because each result is compared with several others."""
+    return parse_counts({"counts": counts})
 
 
-def _put_chat_behind(ranked: list[RecalledItem], question: Question) -> list[RecalledItem]:
-    """Put mail and chat behind every other relevant item that matches nearly as well."""
-
-    def is_chat(each: RecalledItem) -> bool:
-        return each.hit.kind in question_words.CHAT_KINDS
-
-    def cap(each: RecalledItem) -> float:
-        near = [other for other in others if other >= each.closeness * _CHAT_CLOSENESS_RATIO]
-        return min([each.closeness, *near])
-
-    others = [each.closeness for each in ranked if not is_chat(each) and is_relevant(each.hit, question)]
-    placed = [replace(each, closeness=cap(each)) if is_chat(each) else each for each in ranked]
-    return sorted(placed, key=lambda each: (-each.closeness, is_chat(each)))
-
-
-async def _add_later(call: Call, ranked: list[RecalledItem], limit: int) -> list[RecalledItem]:
-    """Add what replaces one of the best, where the question did not find it: who reads the old one needs it.
-
-    What has expired replaces nothing.
-    """
-    places = {(each.hit.project, each.hit.id) for each in ranked}
-    added = list(ranked)
-    for index, each in enumerate(ranked[:limit]):
-        hit, later = each.hit, each.item.later
-        if later and (hit.project, later) not in places:
-            for item in await call.search.sources[hit.kind].load(call.tx, hit.project, [later]):
+async def _add_later(call: Call, ranked: Sequence[RecalledItem], limit: int) -> list[RecalledItem]:
+    """Add what replaces one of the best, where the question did not find it: who reads the old one needs it. What has
+    expired replaces nothing."""
+    places = {each.place for each in ranked}
+    added: list[RecalledItem] = []
+    for at, each in enumerate(ranked):
+        if at < limit and each.later and (each.hit.project, each.later) not in places:
+            places.add((each.hit.project, each.later))
+            source = call.search.sources[each.hit.kind]
+            for item in await source.load(call.tx, each.hit.project, [each.later]):
                 if item.expires_at is not None and item.expires_at <= call.now:
-                    added[index] = replace(each, item=replace(each.item, later=""))
+                    each = replace(each, later="")  # noqa: PLW2901 - the same one, without its link
                     continue
                 row = {
-                    **hit.row,
-                    "id": later,
+                    **each.hit.row,
+                    "id": item.id,
                     "title": item.title,
                     "changed_at": item.changed_at,
                     "counts": "",
                 }
-                added.append(
-                    RecalledItem(replace(hit, row=row, similarity=None, part=0), item, each.closeness)
-                )
-            places.add((hit.project, later))
+                hit = replace(each.hit, row=row, similarity=None, part=0)
+                added.append(replace(each, hit=hit, item=item, later=item.later))
+        added.append(each)
     return added
 
 
-def _defer_repeats(recalled: Sequence[RecalledItem]) -> list[RecalledItem]:
-    """Move items with the same text as a better one to the end, where they are worth no more than the last one."""
-    unique: list[RecalledItem] = []
-    repeats: list[RecalledItem] = []
-    texts_by_start: dict[str, list[str]] = {}
-    for each in recalled:
-        # Most texts differ at the start, so few have to be read whole.
-        content = each.item.text
-        alike = texts_by_start.setdefault(_squeeze_text(content[:_COMPARED_START_CHARACTERS]), [])
-        is_repeat = any(_squeeze_text(content) == _squeeze_text(other) for other in alike)
-        (repeats if is_repeat else unique).append(each)
-        alike.append(content)
-    last = unique[-1].closeness if unique else 0.0
-    return [*unique, *(replace(each, closeness=min(each.closeness, last)) for each in repeats)]
-
-
-def _squeeze_text(content: str) -> str:
-    return " ".join(content.split()).lower()
-
-
-def _weigh_files(asked: Sequence[str], files: Sequence[str]) -> float:
-    """Who names a file wants what is known of it."""
-    is_about = any(file == name or file.endswith(f"/{name}") for name in asked for file in files)
-    return _FILE_BONUS if is_about else 0.0
+def put_later_first(ranked: Sequence[RecalledItem]) -> list[RecalledItem]:
+    """Put what replaces a better match directly before it."""
+    ordered: dict[tuple[str, str], RecalledItem] = {}
+    places = {each.place: each for each in ranked}
+    for place, each in places.items():
+        later = places.get((each.hit.project, each.later))
+        if later is not None:
+            ordered.setdefault(later.place, later)
+        ordered.setdefault(place, each)
+    return list(ordered.values())
 
 
 def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bool) -> None:
@@ -303,3 +286,65 @@ def note_shown_documents(call: Call, rows: Sequence[tuple[str, str]], opened: bo
             for project, identity in rows
         ]
     )
+
+
+async def restrict_to_types(
+    call: Call, entry_filter: EntryFilter, projects: Sequence[str], memory_types: Sequence[str] | None
+) -> EntryFilter:
+    """The filter for what `memory_types` means: kinds of items and types of items, asked for or left out (`-message`)."""
+    sources = call.search.sources.values()
+    kind_by_name = {name: source.kind for source in sources for name in (source.kind, *source.names)}
+    types = _DOCUMENT_TYPES.union(*(source.types for source in sources))
+    words = [_resolve_word(word.strip(), {*kind_by_name, *types}) for word in memory_types or ()]
+    wanted = [word for word in words if not word.startswith(_EXCLUDES)]
+    excluded = [word.removeprefix(_EXCLUDES) for word in words if word.startswith(_EXCLUDES)]
+    unknown = [word for word in (*wanted, *excluded) if word not in kind_by_name and word not in types]
+    types |= await _find_chosen_types(call, projects, unknown)
+    _refuse_unknown_words([word for word in unknown if word not in types], kind_by_name)
+    wanted_kinds = {kind_by_name[word] for word in wanted if word in kind_by_name}
+    excluded_kinds = {kind_by_name[word] for word in excluded if word in kind_by_name}
+    kinds = [
+        source.kind
+        for source in sources
+        if source.kind not in excluded_kinds
+        and (source.kind in wanted_kinds or (source.is_general and (not wanted or source.whole is None)))
+    ]
+    return replace(
+        entry_filter,
+        kinds=tuple(kinds),
+        types=tuple(word for word in wanted if word in types),
+        typed_kinds=tuple(sorted(wanted_kinds)),
+        excluded_types=tuple(word for word in excluded if word in types),
+    )
+
+
+def _resolve_word(word: str, known: Collection[str]) -> str:
+    """The name of a kind or a type in lower case; a type that an author chose stays as it is written."""
+    sign = _EXCLUDES if word.startswith(_EXCLUDES) else ""
+    written = word.removeprefix(sign)
+    name = model.TYPE_BY_OTHER_NAME.get(written.lower(), written.lower())
+    return sign + (name if name in known else written)
+
+
+async def _find_chosen_types(call: Call, projects: Sequence[str], words: Sequence[str]) -> frozenset[str]:
+    """The words that are types which authors chose, such as that of a spec, in projects that the caller may read."""
+    readable = [each for each in projects if each == SHARED or call.caller.sees_project(each)]
+    free_kinds = [source.kind for source in call.search.sources.values() if source.has_free_types]
+    return frozenset(
+        [
+            word
+            for word in words
+            for project in readable
+            for kind in free_kinds
+            if await has_entries_of_type(call.tx, project, kind, word)
+        ]
+    )
+
+
+def _refuse_unknown_words(unknown: Sequence[str], kind_by_name: Mapping[str, str]) -> None:
+    if unknown:
+        raise errors.Invalid(
+            f"Unknown memory type '{unknown[0][:40]}'.",
+            hint=f"Use kinds ({', '.join(dict.fromkeys(kind_by_name.values()))})"
+            f" or types of documents ({', '.join(sorted(_DOCUMENT_TYPES))}); -message leaves out a kind.",
+        )

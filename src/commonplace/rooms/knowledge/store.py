@@ -2,6 +2,7 @@
 its index entry."""
 
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -9,16 +10,30 @@ from operator import itemgetter
 import msgspec
 
 from commonplace.rooms.knowledge import index_entries
-from commonplace.rooms.knowledge.hashed_rows import HASHED_DOCUMENTS, HASHED_VERSIONS
 from commonplace.rooms.knowledge.index_entries import DocumentWords
 from commonplace.search import index
-from commonplace.search.query import ENTRY_COUNTER
-from commonplace.search.usage import EntryUse
+from commonplace.search.source import EntryUse
+from commonplace.search.words import ENTRY_COUNTER
 from commonplace.store.counters import add_to_counter
 from commonplace.store.database import Row, Statement, Tx, Value
-from commonplace.store.row_hashes import set_hash_if_unchanged
+from commonplace.store.row_hashes import HashedTable, set_hash_if_unchanged
+
+# What the hash of a row covers is not the list of the statements: a column that is added here changes every hash.
+# Without `opened` and `recalled`: uses are counted without the rest of the row.
+_DOCUMENT = (
+    "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
+    " interface_version, interface_owner, interface_schema, superseded_by, digest, version, created_at, changed_at,"
+    " updated_at, expires_at"
+)
+_VERSION = "project, document, version, at, author, what, status, title, content, reason"
+
+HASHED_DOCUMENTS = HashedTable("document", ("id",), tuple(_DOCUMENT.split(", ")))
+HASHED_VERSIONS = HashedTable(
+    "document_version", ("document", "version"), tuple(_VERSION.split(", ")), number_keys=("version",)
+)
 
 DOCUMENT_KIND = index_entries.DOCUMENT_KIND
+DOCUMENT_ID = re.compile(r"\bdoc_[0-9a-f]{12}\b")
 DOCUMENT_COLUMNS = (
     "project, id, type, title, content, status, author, tags, files, derived_from, flags, interface_name,"
     " interface_version, interface_owner, interface_schema, superseded_by, version, opened, recalled, created_at, changed_at,"
@@ -38,6 +53,9 @@ _UNSET_FIELDS: dict[str, Value] = {
     "opened": 0,
     "recalled": 0,
 }
+_MAX_LISTED_VERSIONS = 100
+_ACTIVE_CLAUSE = "status = 'active' and (expires_at is null or expires_at > $2)"
+_EXPIRED = "status = 'active' and expires_at <= $2"
 
 
 def compute_digest(title: str, content: str) -> str:
@@ -175,16 +193,6 @@ def documents_statement(project: str, ids: Sequence[str]) -> Statement:
         project,
         list(ids),
     )
-
-
-async def list_closed_handoffs(tx: Tx, project: str, documents: Sequence[str]) -> set[str]:
-    """Those of these documents that are handoffs which leave nothing open, or no longer."""
-    rows = await tx.all(
-        "select id from handoff where project = $1 and id = any($2) and status <> 'open'",
-        project,
-        list(documents),
-    )
-    return {row["id"] for row in rows}
 
 
 async def load_documents(tx: Tx, project: str, ids: Sequence[str]) -> dict[str, Row]:
@@ -374,3 +382,118 @@ def encode_texts(texts: Sequence[str]) -> str:
 
 def decode_texts(stored: object) -> list[str]:
     return msgspec.json.decode(str(stored), type=list[str])
+
+
+async def list_document_versions(tx: Tx, project: str, identity: str, until: int) -> Sequence[Row]:
+    """The versions up to `until`, newest first, without their texts."""
+    return await tx.all(
+        "select version, at, author, what, status, title, reason from document_version"
+        " where project = $1 and document = $2 and version <= $3 order by version desc limit $4",
+        project,
+        identity,
+        until,
+        _MAX_LISTED_VERSIONS,
+    )
+
+
+async def find_version_text(tx: Tx, project: str, identity: str, number: int) -> Row | None:
+    """The title and content at a version: those of the last change of content up to it."""
+    return await tx.one(
+        "select title, content from document_version where project = $1 and document = $2 and version <= $3"
+        " and what <> 'status' order by version desc limit 1",
+        project,
+        identity,
+        number,
+    )
+
+
+async def find_ids_by_title(tx: Tx, project: str, title: str) -> list[str]:
+    rows = await tx.all(
+        "select id from document where project = $1 and lower(title) = lower($2) and status = 'active' order by id limit 10",
+        project,
+        title,
+    )
+    return [row["id"] for row in rows]
+
+
+async def list_newest_of_types(
+    tx: Tx, project: str, now: int, types: Sequence[str], limit: int, since: int = 0
+) -> Sequence[Row]:
+    """Documents of these types since then, except those that read like instructions: nobody asked for them."""
+    return await tx.all(
+        "select project, id, type, title, content, author, status, flags, superseded_by, changed_at, expires_at from document"
+        f" where project = $1 and {_ACTIVE_CLAUSE} and type = any($3) and flags not like '%instruction_like%'"
+        " and created_at >= $5 order by created_at desc, id limit $4",
+        project,
+        now,
+        list(types),
+        limit,
+        since,
+    )
+
+
+async def list_newest_documents(tx: Tx, project: str, now: int, limit: int) -> Sequence[Row]:
+    return await tx.all(
+        f"select id, title, type from document where project = $1 and {_ACTIVE_CLAUSE} order by created_at desc, id limit $3",
+        project,
+        now,
+        limit,
+    )
+
+
+async def list_documents_of_type(
+    tx: Tx, project: str, now: int, kind: str, limit: int, author: str | None = None
+) -> Sequence[Row]:
+    return await tx.all(
+        "select id, title, content, author, files, flags, created_at from document"
+        f" where project = $1 and {_ACTIVE_CLAUSE} and type = $3 and (CAST($4 as text) is null or author = $4)"
+        " order by created_at desc, id limit $5",
+        project,
+        now,
+        kind,
+        author,
+        limit,
+    )
+
+
+async def list_changed_interfaces(tx: Tx, project: str, now: int, since: int, limit: int) -> Sequence[Row]:
+    return await tx.all(
+        "select id, title, interface_name, interface_version, interface_owner, changed_at from document"
+        f" where project = $1 and {_ACTIVE_CLAUSE} and interface_name > '' and changed_at > $3"
+        " order by changed_at desc limit $4",
+        project,
+        now,
+        since,
+        limit,
+    )
+
+
+async def list_agent_names(tx: Tx, project: str, limit: int) -> list[str]:
+    rows = await tx.all("select name from agent where project = $1 order by name limit $2", project, limit)
+    return [row["name"] for row in rows]
+
+
+async def mark_expired_documents(tx: Tx, project: str, now: int, limit: int) -> int:
+    """Set the status of documents past their time; queries leave them out already."""
+    rows = await tx.all(
+        f"select {DOCUMENT_COLUMNS} from document where project = $1 and {_EXPIRED} limit $3",
+        project,
+        now,
+        limit,
+    )
+    await update_document_statuses(tx, rows, ["expired"] * len(rows), "commonplace", "its time is over", now)
+    return len(rows)
+
+
+async def list_projects_with_expired_documents(
+    tx: Tx, projects: Sequence[str], now: int, limit: int
+) -> set[str]:
+    rows = await tx.all(
+        f"select project from document where project = any($1) and {_EXPIRED} limit $3", projects, now, limit
+    )
+    return {row["project"] for row in rows}
+
+
+async def count_expired_documents(tx: Tx, project: str, now: int) -> int:
+    row = await tx.one(f"select count(*) as n from document where project = $1 and {_EXPIRED}", project, now)
+    return int(row["n"]) if row else 0

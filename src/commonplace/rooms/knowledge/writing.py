@@ -12,34 +12,23 @@ from commonplace.call import Call
 from commonplace.clock import iso
 from commonplace.identity.liveness import list_live_sessions
 from commonplace.notices import Notice, merge_notices
-from commonplace.rooms.knowledge import evidence, lifecycle, model, store
+from commonplace.rooms.knowledge import evidence, model, replacement, store
+from commonplace.rooms.knowledge.contributes import DOCUMENT_CHANGED, DOCUMENT_STORED
 from commonplace.rooms.knowledge.drafts import (
     RELATED_SIMILARITY,
     CleanDraft,
-    Comparison,
     Draft,
     PreparedDraft,
     compare_documents,
-    measure_similarity,
     merge_files,
     merge_tags,
     must_lock_documents,
 )
-from commonplace.rooms.knowledge.events import DOCUMENT_STORED
 from commonplace.rooms.knowledge.index_entries import DocumentWords
-from commonplace.rooms.knowledge.later_documents import (
-    delete_earlier_links,
-    list_all_later_documents,
-    list_kept_later_documents,
-    list_refined_documents,
-    record_contradicted_documents,
-)
-from commonplace.rooms.knowledge.refining_words import says_replaces
-from commonplace.search import index
+from commonplace.search import index, text
 from commonplace.store.counters import lock_project, lock_project_at_end
 from commonplace.store.database import Row, Value
 
-_DUPLICATE_SIMILARITY = 0.6
 _MAX_SIMILAR_SHOWN = 5
 _MAX_LATE_COMPARED = 4
 # The index counts the words of a title twice, so its counts are only a first sieve.
@@ -52,7 +41,7 @@ _INTERFACE_TYPES = ("interface", "api_spec")
 async def write_document(
     call: Call, prepared: PreparedDraft, *, force: bool, status: str, superseded: Row | None = None
 ) -> model.StoreReceipt:
-    """Write a document or another version of one; similar and contradicting documents are reported.
+    """Write a document or another version of one; similar documents are reported.
 
     `superseded`: the document that this one replaces.
     """
@@ -60,37 +49,50 @@ async def write_document(
     draft = clean.draft
     is_locked = must_lock_documents(draft, may_rewrite=force) or call.is_retry
     facts = await _load_facts(call, prepared, is_locked=is_locked)
-    is_new_text = force or bool(superseded and superseded["id"] == prepared.recalled_id)
+    is_new_text = force or superseded is not None
     _refuse_known(facts.twin, "" if is_new_text else prepared.recalled_id)
-    comparisons = await _add_late_comparisons(call, prepared, facts.late)
+    similar = await _add_late_documents(call, prepared, facts.late)
     about = await _list_same_interface(call, draft)
     former = _find_former(draft, force, about, facts.namesake)
-    namesake = None if former else facts.namesake
     if not facts.is_locked:
         await _expect_same_facts(call, prepared, facts)
     document_id, version = await _write_version(call, clean, former, prepared.words)
-    known = {document_id, superseded["id"]} if superseded else {document_id}
-    others = [comparison for comparison in comparisons if comparison.similar.id not in known]
-    contradicted = [each.similar.id for each in others[:_MAX_SIMILAR_SHOWN] if each.contradiction]
-    namesake = namesake if namesake and namesake["id"] not in known else None
-    retold = _list_retold(call, draft, others, namesake)
-    refined = await _link_documents(call, clean, document_id, [*contradicted, *retold], is_new=former is None)
+    refined = await replacement.link_declared(call, document_id, draft, is_new=former is None)
+    replaced = superseded["id"] if superseded and superseded["id"] != document_id else ""
     call.subject = document_id
     call.emit(DOCUMENT_STORED, id=document_id, type=draft.type, title=draft.title)
     if draft.type == "adr":
-        replaced = superseded["id"] if superseded and superseded["id"] != document_id else ""
         details = _relate_decision(version, replaced, [each for each in refined if each != replaced])
         await _announce_decision(call, document_id, draft.title, details)
-    receipt = _make_receipt(
-        clean, status, document_id, version, others, namesake, _warn_of_owner(draft, about), call.now
+    others = [each for each in similar if each.id not in {document_id, replaced}][:_MAX_SIMILAR_SHOWN]
+    receipt = model.StoreReceipt(
+        status=status,
+        id=document_id,
+        version=version,
+        expires_at=iso(draft.expires_at) if draft.expires_at else None,
+        overlap_warning=_warn_of_owner(draft, about),
+        similar=others,
+        refines=refined,
+        flags=clean.flags,
+        masked=clean.masked,
+        message=_name_near_duplicate(others, refined),
     )
-    if superseded and superseded["id"] != document_id:
-        replacement = await lifecycle.supersede_document(call, superseded, document_id)
-        receipt.cited_by, receipt.notified = replacement.cited_by, replacement.notified
-        receipt.superseded = superseded["id"]
-    if retold:
-        receipt.duplicate_warning = _warn_of_retold(document_id, retold[0])
-    return _add_refined(receipt, refined, draft.content)
+    if superseded and replaced:
+        told = await replacement.supersede_document(call, superseded, document_id)
+        call.emit(DOCUMENT_CHANGED, id=replaced, status="superseded")
+        receipt.superseded, receipt.cited_by, receipt.notified = replaced, told.cited_by, told.notified
+    return receipt
+
+
+def _name_near_duplicate(similar: Sequence[model.SimilarDocument], refined: Sequence[str]) -> str:
+    """How to say that this document replaces one that says nearly the same."""
+    near = next((each for each in similar if each.similarity >= model.NEAR_DUPLICATE_SIMILARITY), None)
+    if near is None or near.id in refined:
+        return ""
+    return (
+        f'{near.id} says nearly the same, and this one is shown before it; to retire it, pass supersedes="{near.id}"'
+        " with a text that replaces it."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def _refuse_known(twin: Row | None, recalled_id: str) -> None:
     if twin is not None:
         raise errors.Duplicate(
             f"An identical document exists: {twin['id']}.",
-            hint=f"Use it. To retire another one for it, {_supersede_call('<id>', twin['id'])}.",
+            hint=f'Use it. To retire another one for it, call memory_change_status with superseded_by="{twin["id"]}".',
             id=twin["id"],
         )
     if recalled_id:
@@ -161,12 +163,14 @@ def _refuse_known(twin: Row | None, recalled_id: str) -> None:
         )
 
 
-async def _add_late_comparisons(call: Call, prepared: PreparedDraft, late: Sequence[Row]) -> list[Comparison]:
-    """Compare with documents that were written after the draft was prepared, so that no contradiction is lost."""
+async def _add_late_documents(
+    call: Call, prepared: PreparedDraft, late: Sequence[Row]
+) -> list[model.SimilarDocument]:
+    """Compare with documents that were written after the draft was prepared."""
     if not late:
-        return prepared.comparisons
+        return prepared.similar
     measured = [
-        (measure_similarity(prepared.clean.words, index.parse_counts(row)), row["id"]) for row in late
+        (text.measure_similarity(prepared.clean.words, index.parse_counts(row)), row["id"]) for row in late
     ]
     related = sorted(
         ((near, entry_id) for near, entry_id in measured if near >= _LATE_SIMILARITY), reverse=True
@@ -175,9 +179,9 @@ async def _add_late_comparisons(call: Call, prepared: PreparedDraft, late: Seque
         call.tx, call.project, [entry_id for _, entry_id in related[:_MAX_LATE_COMPARED]]
     )
     changed = {row["id"] for row in late}
-    earlier = [comparison for comparison in prepared.comparisons if comparison.similar.id not in changed]
-    together = [*earlier, *compare_documents(prepared.clean, list(rows.values()))]
-    return sorted(together, key=lambda comparison: -comparison.similar.similarity)
+    together = [each for each in prepared.similar if each.id not in changed]
+    together += compare_documents(prepared.clean, list(rows.values()), call.now)
+    return sorted(together, key=lambda each: -each.similarity)
 
 
 def _relate_decision(version: int, replaced: str, refined: Sequence[str]) -> list[str]:
@@ -196,32 +200,6 @@ async def _announce_decision(call: Call, document_id: str, title: str, details: 
     sessions = [row["id"] for row in await list_live_sessions(call.tx, call.project, call.now, but=own)]
     entry = {"author": call.agent, "document": document_id, "title": title, "details": list(details)}
     await merge_notices(call.tx, call.project, dict.fromkeys(sessions, Notice("decision", entry)), call.now)
-
-
-async def _link_documents(
-    call: Call, clean: CleanDraft, document_id: str, contradicted: Sequence[str], *, is_new: bool
-) -> list[str]:
-    """Make this the later one of what it contradicts, tells anew and refines, unless that is later already; return the
-    refined."""
-    tx, project = call.tx, call.project
-    refined = await _list_refined(call, clean, document_id)
-    kept: list[str] = []
-    if not is_new:
-        kept = await list_kept_later_documents(tx, project, document_id, clean.draft.content)
-    following = await list_all_later_documents(tx, project, kept)
-    refined = [each for each in refined if each not in following]
-    earlier = [*(each for each in contradicted if each not in following), *refined]
-    if not is_new:
-        await delete_earlier_links(tx, project, document_id, kept)
-    await record_contradicted_documents(tx, project, document_id, list(dict.fromkeys(earlier)), call.now)
-    return refined
-
-
-async def _list_refined(call: Call, clean: CleanDraft, document_id: str) -> list[str]:
-    """The documents that this one names and says that it continues."""
-    ids = [each for each in clean.mentioned_ids if each != document_id]
-    rows = await store.load_documents(call.tx, call.project, ids) if ids else {}
-    return list_refined_documents(clean.draft.type, clean.draft.content, list(rows.values()))
 
 
 async def _list_same_interface(call: Call, draft: Draft) -> Sequence[Row]:
@@ -307,77 +285,6 @@ def _derived_fields(clean: CleanDraft) -> dict[str, Value]:
         "flags": store.encode_texts(clean.flags),
         "derived_from": store.encode_texts(clean.mentioned_ids),
     }
-
-
-def _make_receipt(
-    clean: CleanDraft,
-    status: str,
-    document_id: str,
-    version: int,
-    comparisons: Sequence[Comparison],
-    namesake: Row | None,
-    overlap_warning: str | None,
-    now: int,
-) -> model.StoreReceipt:
-    shown = comparisons[:_MAX_SIMILAR_SHOWN]
-    contradictions = [each.contradiction for each in shown if each.contradiction]
-    expires_at = clean.draft.expires_at
-    return model.StoreReceipt(
-        status=status,
-        id=document_id,
-        version=version,
-        expires_at=iso(expires_at) if expires_at else None,
-        expiry=model.explain_expiry(clean.draft.type, expires_at, now),
-        overlap_warning=overlap_warning,
-        duplicate_warning=_warn_of_duplicate(document_id, shown, namesake),
-        similar=[each.similar for each in shown],
-        contradictions=contradictions,
-        flags=clean.flags,
-        masked=clean.masked,
-    )
-
-
-def _add_refined(receipt: model.StoreReceipt, refined: list[str], content: str) -> model.StoreReceipt:
-    """Name what this document refines; only what the text says it replaces may be meant to be retired."""
-    receipt.refines = refined
-    replaced = (each for each in refined if each != receipt.superseded and says_replaces(content, each))
-    if kept := next(replaced, ""):
-        receipt.advice = f"{kept} stays active beside it; to retire it, {_supersede_call(kept, receipt.id)}"
-    return receipt
-
-
-def _warn_of_duplicate(
-    document_id: str, comparisons: Sequence[Comparison], namesake: Row | None
-) -> str | None:
-    """Name the document that this one may be meant to replace, and the call that replaces it."""
-    near = next(
-        (each.similar.id for each in comparisons if each.similar.similarity >= _DUPLICATE_SIMILARITY), None
-    )
-    other = near or (namesake and str(namesake["id"]))
-    if not other:
-        return None
-    why = "says nearly the same" if near else "has the same title"
-    return f"{other} {why}; to replace it, {_supersede_call(other, document_id)}"
-
-
-def _list_retold(call: Call, draft: Draft, others: Sequence[Comparison], namesake: Row | None) -> list[str]:
-    """The own learning about the same topic that this one tells anew. One word, such as `pytest`, names a field: there
-    the texts must be similar too."""
-    if namesake is None or draft.type != "learning" or namesake["author"] != call.agent:
-        return []
-    is_similar = any(each.similar.id == namesake["id"] for each in others)
-    return [namesake["id"]] if is_similar or len(draft.title.split()) > 1 else []
-
-
-def _warn_of_retold(document_id: str, earlier: str) -> str:
-    return (
-        f"your earlier {earlier} has the same topic and is shown behind this one;"
-        f" to retire it, {_supersede_call(earlier, document_id)}"
-    )
-
-
-def _supersede_call(old: str, new: str) -> str:
-    return f'call memory_change_status(doc_id="{old}", new_status="superseded", superseded_by="{new}")'
 
 
 def _warn_of_owner(draft: Draft, about: Sequence[Row]) -> str | None:

@@ -6,7 +6,7 @@ import msgspec
 
 from commonplace import errors
 from commonplace.identity.liveness import is_live
-from commonplace.search.query import ENTRY_COUNTER, WORD_COUNTER
+from commonplace.search.words import ENTRY_COUNTER, WORD_COUNTER
 from commonplace.store.database import Row, Tx
 from commonplace.store.schema import project_tables
 

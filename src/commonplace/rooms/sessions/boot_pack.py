@@ -22,7 +22,7 @@ from commonplace.operation import Reply, operation
 from commonplace.quoting.instruction_texts import may_be_instruction_like
 from commonplace.quoting.marks import mark_value
 from commonplace.rooms.agents.model import derive_status
-from commonplace.rooms.knowledge.boot import prepare_topic
+from commonplace.rooms.knowledge.contributes import prepare_topic
 from commonplace.rooms.sessions import handoffs, store
 from commonplace.rooms.sessions.identity import IdentitySuggestion, suggest_identity
 from commonplace.rooms.sessions.model import (

@@ -20,8 +20,8 @@ from commonplace.identity.liveness import NAME_BUSY_MICROSECONDS
 from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, notify_project
 from commonplace.rooms.backlog.model import ReleasedClaim
-from commonplace.rooms.knowledge import recent_documents
-from commonplace.rooms.knowledge.document_warnings import warn_of_instructions
+from commonplace.rooms.knowledge import store as documents
+from commonplace.rooms.knowledge.contributes import warn_of_instructions
 from commonplace.rooms.knowledge.drafts import Draft
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.model import (
@@ -290,7 +290,7 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
     start = replace(start, work=items[0] if items else None, latest_work=items, open_titles=open_titles)
     if start.handoff is not None:
         return start
-    handoffs = await recent_documents.list_documents_of_type(
+    handoffs = await documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, 1, start.agent
     )
     return replace(start, handoff=handoffs[0] if handoffs else None)
@@ -298,7 +298,7 @@ async def load_last_handoff_and_work(call: Call, start: StartingSession) -> Star
 
 async def render_handoffs(call: Call, start: StartingSession) -> dict[str, Any]:
     """Render the handoff to continue in full, and of each other agent the last unfinished or else the last by title."""
-    rows = await recent_documents.list_documents_of_type(
+    rows = await documents.list_documents_of_type(
         call.tx, start.project, call.now, HANDOFF_TYPE, _MAX_HANDOFFS_READ
     )
     own = _render_handoff(start, start.handoff, rows, call.now) if start.handoff else {}

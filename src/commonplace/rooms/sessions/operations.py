@@ -25,7 +25,7 @@ from commonplace.operation import alias, operation
 from commonplace.rooms.admin import store as keys
 from commonplace.rooms.agents.model import MAX_TASK_CHARACTERS
 from commonplace.rooms.backlog.claims import release_claims_of_session
-from commonplace.rooms.knowledge.boot import prepare_topic
+from commonplace.rooms.knowledge.contributes import prepare_topic
 from commonplace.rooms.knowledge.drafts import (
     PreparedDraft,
     prepare_document,

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import msgspec
 
 from commonplace.rooms.work import store
-from commonplace.rooms.work.model import OPEN_STATUSES
 from commonplace.search.index import WORK_KIND
 from commonplace.search.source import SearchItem, SearchSource
 from commonplace.store.database import Row, Tx
@@ -34,7 +33,6 @@ def _build_search_item(row: Row) -> SearchItem:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         changed_at=row["updated_at"],
-        is_past=not text or row["status"] not in OPEN_STATUSES,
         repeats=row["item"],
     )
 

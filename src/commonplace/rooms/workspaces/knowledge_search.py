@@ -9,8 +9,9 @@ from commonplace.rooms.workspaces import file_store, model
 from commonplace.rooms.workspaces.model import KnowledgeMatch
 from commonplace.rooms.workspaces.write_access import name_author_of_file
 from commonplace.search import lines, text
-from commonplace.search.find import Hit, Question, find_entries, show_relevance
+from commonplace.search.find import find_entries
 from commonplace.search.query import EntryFilter
+from commonplace.search.score import Hit, Question
 from commonplace.store.database import Row
 
 _MAX_SCANNED_FILES = 2000
@@ -130,7 +131,7 @@ def _find_best_line(
         [lines.cut_line(line.encode()) for line in all_lines[max(0, best - context) : best]],
         [lines.cut_line(line.encode()) for line in all_lines[best + 1 : best + 1 + context]],
     )
-    return _build_match(row, line_match, show_relevance(hit.relevance))
+    return _build_match(row, line_match, hit.relevance)
 
 
 def _find_passage_line(content: str, part: int) -> int:
