@@ -43,7 +43,7 @@ StoredType = Annotated[
         )
     ),
 ]
-RequestedType = Annotated[str, Field(min_length=1, max_length=40, description="What kind of document it is.")]
+RequestedType = Annotated[str, Field(min_length=1, max_length=40, description="Its kind.")]
 """A kind of items or a type of documents; `recall.py` knows which there are."""
 RequestedTypes = Annotated[list[RequestedType], Field(max_length=30)]
 DocumentStatus = Literal[
@@ -59,7 +59,7 @@ Tag = Annotated[str, StringConstraints(min_length=1, max_length=64, strip_whites
 DocumentTags = Annotated[list[Tag], Field(max_length=32)]
 CitedPlace = Annotated[str, Field(min_length=1, max_length=500)]
 CitedPlaces = Annotated[list[CitedPlace], Field(max_length=100, description="path, path:line, path#symbol.")]
-NamedDocument = Annotated[str, StringConstraints(min_length=1, max_length=300, strip_whitespace=True)]
+NamedDocument = Annotated[str, StringConstraints(max_length=300, strip_whitespace=True)]
 """A document by its id, number or title."""
 DocumentId = Annotated[str, Field(min_length=8, max_length=64)]
 # A passage of an archived session is named by its workspace, its session and its number.

@@ -196,10 +196,8 @@ async def store_document(
     interface_owner: model.InterfaceText | None = None,
     interface_schema: dict[str, Any] | None = None,
     expires_in_days: model.ExpiryDays | None = None,
-    force_store: Annotated[bool, Field(description="Replace the one with this title.")] = False,
-    supersedes: Annotated[
-        model.NamedDocument | None, Field(description="Id, number or title of what this replaces.")
-    ] = None,
+    force_store: Annotated[bool, Field(description="New version of this title.")] = False,
+    supersedes: Annotated[model.NamedDocument | None, Field(description="Id, number or title.")] = None,
 ) -> model.StoreReceipt:
     """Store a document for the team, such as a decision with its reasons. Use it for knowledge that others
     need later."""
@@ -234,7 +232,7 @@ async def record_learning(
     project: str | None = None,
     tags: model.DocumentTags | None = None,
     files_related: model.CitedPlaces | None = None,
-    supersedes: Annotated[model.NamedDocument | None, Field(description="As of memory_store.")] = None,
+    supersedes: model.NamedDocument | None = None,
 ) -> model.StoreReceipt:
     """Remember a lesson for the team. Use it when something surprised you or took long."""
     old = await replacement.load_superseded(call, supersedes, "learning") if supersedes else None
