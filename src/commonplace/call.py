@@ -6,7 +6,7 @@ Who may do what: `access.py`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -26,7 +26,7 @@ from commonplace.call_request import CallRequest, MustWrite
 from commonplace.clock import Clock, WatchedClock
 from commonplace.config import Settings
 from commonplace.identity import acting
-from commonplace.identity.names import load_name_owners
+from commonplace.identity.names import NameOwner, load_name_owners
 from commonplace.identity.session import ONLY_SESSION, AgentSession, SessionQuery
 from commonplace.notices import take_notices
 from commonplace.operation import Operation, OperationFamily
@@ -73,7 +73,7 @@ class Call(msgspec.Struct):
     emitted: list[events.Event] = []
     deferred_writes: list[Work[None]] = []
     """What a read leaves to be written after it; the reply does not depend on it."""
-    key_names: Collection[str] = ()
+    name_owners: dict[str, NameOwner] = {}
     mask: SecretMask = msgspec.field(default_factory=SecretMask)
     changed_items: dict[tuple[str, str], dict[str, IndexEntry | None]] = {}
     """The ids that the search index must follow, by project and kind, with their entries where known; see `reindex`."""
@@ -287,14 +287,14 @@ class Calls:
         for write in call.deferred_writes:
             await self._write_after(operation.name, write)
         if call.session is None or operation.session is False:
-            return Answer(reply, [], call.project, call.suggestions, call.key_names)
+            return Answer(reply, [], call.project, call.suggestions, call.name_owners)
         if call.touched:
             self.activity.mark_touched(call.session, call.now)
         elif not operation.is_recorded and self.activity.is_touch_due(call.session.id, call.now):
             self.activity.touch_later(call.session)
         if not operation.is_recorded and call.session.has_notice:
             notices = await self._take_notices(operation, call.session)
-        return Answer(reply, notices, call.project, call.suggestions, call.key_names)
+        return Answer(reply, notices, call.project, call.suggestions, call.name_owners)
 
     async def _write_after(self, name: str, write: Work[T]) -> T | None:
         """Write what a call leaves behind. The reply is true without it, so a store that takes no writes is logged."""
@@ -325,7 +325,8 @@ class Calls:
             await suggestions.suggest_names(call, arguments)
         reply = await operation.function(call, **arguments)
         if self.settings.auth_on and not call.caller.operator:
-            call.key_names = (await load_name_owners(tx, call.project, call.now)).keys() - {call.agent}
+            call.name_owners = await load_name_owners(tx, call.project, call.now)
+            call.name_owners.pop(call.agent, None)
         notices = await self._record_call(call, operation) if operation.is_recorded else []
         if request.key:
             await request.key.store_answer(tx, claimed_in, reply, notices, call.suggestions)

@@ -96,7 +96,7 @@ async def _started(reader: Agent) -> dict[str, Any]:
 @pytest.mark.parametrize("read", READS)
 async def test_a_reply_names_the_author_and_that_a_key_verifies_it(authors: Authors, read: str):
     reply = await READS[read](authors)
-    assert "dora" in reply["_verified"]
+    assert {"kind": "agent", "name": "dora", "verified": True} in reply["_by"]
 
 
 async def test_every_text_of_the_boot_pack_has_its_author(authors: Authors):
@@ -122,7 +122,7 @@ async def test_a_name_without_a_key_is_not_verified(team: Team):
     await alice.send_message(to_instance="bob", message="hello")
     reply = await bob.get_messages()
     assert [mail["from"] for mail in reply["messages"]] == ["alice"]
-    assert "_verified" not in reply
+    assert "_by" not in reply
 
 
 async def test_a_text_that_only_mentions_a_verified_name_does_not_verify_it(team: Team):
@@ -131,7 +131,7 @@ async def test_a_text_that_only_mentions_a_verified_name_does_not_verify_it(team
     shared = await make_key(guarded, "team")
     alice, bob = [await guarded.agent(name, caller=shared) for name in ("alice", "bob")]
     await alice.send_message(to_instance="bob", message=msgspec.json.encode({"from": "dora"}).decode())
-    assert "_verified" not in await bob.get_messages()
+    assert "_by" not in await bob.get_messages()
 
 
 async def test_a_notice_verifies_who_did_something_and_not_whom_its_text_names(team: Team):
@@ -141,12 +141,12 @@ async def test_a_notice_verifies_who_did_something_and_not_whom_its_text_names(t
     shared = await make_key(guarded, "team")
     alice, bob = [await guarded.agent(name, caller=shared) for name in ("alice", "bob")]
     await alice.add_backlog_item(title="Ask dora or erin", assigned_to="bob")
-    assert "_verified" not in await bob.heartbeat()
+    assert "_by" not in await bob.heartbeat()
     await dora.add_backlog_item(title="Ask erin", assigned_to="bob")
     reply = await bob.heartbeat()
-    assert (len(reply["_notice"]), reply["_verified"]) == (1, ["dora"])
+    assert (len(reply["_notice"]), [by["name"] for by in reply["_by"]]) == (1, ["dora"])
     await dora.send_message(to_instance="bob", message="erin")
-    assert (await bob.heartbeat())["_verified"] == ["dora"]
+    assert [by["name"] for by in (await bob.heartbeat())["_by"]] == ["dora"]
 
 
 async def test_the_audit_log_names_the_key(team: Team):

@@ -301,3 +301,22 @@ async def test_a_second_name_on_one_connection_is_a_second_session(database, clo
     assert [lock.success for lock in locks] == [True, False]
     again = {"project": "shop", "claude_instance": "ben"}
     assert (await server.run("memory_start_session", again, connection)).already_started
+
+
+async def test_a_message_says_who_its_sender_is(database, clock):
+    server = Server(database, clock)
+    boss, team = await _make(server, "boss", person=True), await _make(server, "team")
+    reader, ann = await _start(server, team, "ann")
+    mail = {"project": "shop", "to_instance": "ann"}
+    page = await _open_cookie(server, boss)
+    assert await page.call("memory_send_message", mail | {"message": "Approved, go ahead"}) == "ok"
+    mia, started = await _start(server, team, "mia")
+    own = {"session_id": started.session_id, "to_instance": "ann", "message": "I am done"}
+    await server.run("memory_send_message", own, mia)
+    inbox = await server.run(
+        "memory_get_messages", {"session_id": ann.session_id, "include_delivered": True}, reader
+    )
+    assert {(each.by.kind, each.by.name, each.by.verified) for each in inbox.messages} == {
+        ("person", "boss", True),
+        ("agent", "mia", False),
+    }

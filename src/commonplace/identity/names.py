@@ -108,7 +108,10 @@ def is_taken(owners: Mapping[str, NameOwner], name: str, caller: Caller) -> bool
     """Does the name, or one like it, belong to another key or person than this caller?"""
     if caller.operator or caller.agent == name:
         return False
-    return any(are_alike(name, other) and caller.key not in owner.keys for other, owner in owners.items())
+    others = {
+        other: owner for other, owner in owners.items() if caller.key or owner.kind == "operator"
+    }  # while keys are off nobody can show one
+    return any(are_alike(name, other) and caller.key not in owner.keys for other, owner in others.items())
 
 
 async def find_agent_spelling(tx: Tx, project: str, name: str) -> str:

@@ -111,7 +111,7 @@ FAKE_STRUCTURE = (
     r"\bsystem (?:prompt|message|instruction|override|directive)s?\s*:",
     r"[-=#*_]{3,}\s*(?:begin|end|start)(?: of)? (?:\w+ )?(?:prompt|instructions?|message|context|system|quot\w*|data|user input|memory|tool\w*)",
     rf"{_QUOTE}role\\*[\"']\s*:\s*\\*[\"'](?:system|assistant|developer|tool)\\*[\"']",
-    rf"{_QUOTE}(?:hookSpecificOutput|permissionDecision|additionalContext|hookEventName|tool_use_id|updatedInput|systemMessage|_notice|action_needed|_verified|registry_warning|permissionDecisionReason)\\*[\"']\s*:",
+    rf"{_QUOTE}(?:hookSpecificOutput|permissionDecision|additionalContext|hookEventName|tool_use_id|updatedInput|systemMessage|_notice|action_needed|_by|registry_warning|permissionDecisionReason)\\*[\"']\s*:",
     rf"{_QUOTE}decision\\*[\"']\s*:\s*\\*[\"'](?:block|approve|allow|deny)\\*[\"']",
     rf"{_QUOTE}(?:guidelines|handoff|content|result)\\*[\"']\s*:\s*\[\s*\{{\s*\\*[\"'](?:name|rule|type|text)\\*[\"']\s*:",
     r"\b(?:tool|function)[ _](?:result|response|call)s?\s*(?:\(\w*\)\s*)?:\s",

@@ -14,6 +14,7 @@ from commonplace.boot import BootSection, StartingSession
 from commonplace.call import Call
 from commonplace.clock import DAY, format_age
 from commonplace.events import EventType
+from commonplace.identity.names import describe_author, load_name_owners
 from commonplace.operation import Reply, operation
 from commonplace.project import is_project_admin
 from commonplace.resource import Resource
@@ -81,9 +82,18 @@ async def list_inbox(
         agent=owner,
         count=len(page),
         unread=await store.count_unread_messages(call.tx, project, owner),
-        messages=[InboxMessage.from_row(row, call.now, with_body=True) for row in page],
+        messages=await show_messages(call, page, with_body=True),
         next_cursor=model.format_inbox_cursor(page[-1]) if len(page) < len(rows) else "",
     )
+
+
+async def show_messages(call: Call, rows: Sequence[Row], *, with_body: bool) -> list[InboxMessage]:
+    messages = [InboxMessage.from_row(row, call.now, with_body=with_body) for row in rows]
+    if call.settings.auth_on and messages:
+        owners = await load_name_owners(call.tx, call.project, call.now)
+        for message in messages:
+            message.by = describe_author(owners, message.sender)
+    return messages
 
 
 async def _require_reader(call: Call, agent: str) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from commonplace import errors
 from commonplace.clock import MINUTE, format_age, iso
+from commonplace.identity.names import By
 from commonplace.notices import Notice
 from commonplace.operation import Reply
 from commonplace.shortening import shorten_line, shorten_text
@@ -191,6 +192,8 @@ class InboxMessage(Reply):
     reply_to: str = ""
     require_human: bool = False
     claimed_by: str = ""
+    by: By | None = None
+    """Who the sender is, where keys tell."""
 
     @classmethod
     def from_row(cls, row: Row, now: int, *, with_body: bool) -> "InboxMessage":

@@ -18,9 +18,9 @@ from commonplace.rooms.messages.contributes import (
     MESSAGE_SENT,
     MESSAGE_UPDATED,
     build_new_entry,
+    show_messages,
 )
 from commonplace.rooms.messages.model import (
-    InboxMessage,
     InboxPage,
     MessageClaim,
     MessageDraft,
@@ -189,7 +189,7 @@ async def get_messages(
     return InboxPage(
         count=len(shown_rows),
         unread=await store.count_unread_messages(call.tx, call.project, agent),
-        messages=[InboxMessage.from_row(row, call.now, with_body=not headers_only) for row in shown_rows],
+        messages=await show_messages(call, shown_rows, with_body=not headers_only),
         next_cursor=model.format_inbox_cursor(page[-1]) if len(page) < len(rows) else "",
     )
 
@@ -215,7 +215,7 @@ async def _read_thread(
     reply = InboxPage(
         count=len(shown_rows),
         unread=await store.count_unread_messages(call.tx, call.project, agent),
-        messages=[InboxMessage.from_row(row, call.now, with_body=not headers_only) for row in shown_rows],
+        messages=await show_messages(call, shown_rows, with_body=not headers_only),
         next_cursor=model.format_thread_cursor(page[-1]) if len(page) < len(rows) else "",
     )
     if wait_seconds and not has_news:
