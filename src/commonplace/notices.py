@@ -248,12 +248,6 @@ def _rank_mail(notices: Sequence[Notice]) -> list[Notice]:
 def _read_row(row: Row) -> Notice:
     if row["kind"]:
         return Notice(row["kind"], msgspec.json.decode(row["body"]), row["subject"])
-    head, _, title = row["text"].partition("\n")  # of an earlier release
-    if row["id"].startswith("msg_"):
-        priority, _, sender = head.partition(" ")
-        return Notice(
-            "mail", {"priority": priority.removesuffix("+answer"), "sender": sender, "title": title}
-        )
     return Notice("text", {"text": " ".join(row["text"].split())})
 
 

@@ -204,7 +204,9 @@ async def test_leases_work_claims_and_mail_follow_a_new_name(team: Team):
     await hook.lock_files(files=["cart.py"])
     await other.send_message(to_instance="agent", message="hello")
     await start(team, in_window("mcp:1"), claude_instance="backend")
-    assert [message["message"] for message in (await hook.get_messages())["messages"]] == ["hello"]
+    assert [
+        message["message"] for message in (await hook.get_messages(include_delivered=True))["messages"]
+    ] == ["hello"]
     assert (await other.list_backlog())["items"][0]["assigned_to"] == "backend"
     active = (await other.get_active_work())["currently_active"]
     assert "backend" in {entry["agent"] for entry in active} <= {"backend", "other"}

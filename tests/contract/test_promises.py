@@ -145,7 +145,7 @@ async def test_the_boot_pack_has_the_promised_fields_inside_its_sections(team: T
     await bob.add_backlog_item(title="Cart totals", assigned_to="alice")
     await team.anyone(access.OPERATOR).guidelines(action="set", name="money", rule="Use cents.", scope="shop")
     alice = await team.agent("alice")
-    await bob.send_message(to_instance="alice", message="Is the cart ready?", priority="urgent")
+    await bob.send_message(to_instance="alice", message="Is the cart ready? " * 20, priority="urgent")
     await alice.end_session(summary="half done", handoff_notes="The cart totals are next.")
     pack = (await team.agent("alice", task_description="round the totals in src/cart.py")).started
     assert list(pack)[:4] == ["guidelines", "project", "agent", "session_id"]

@@ -338,7 +338,7 @@ async def test_update_backlog_item_moves_nothing_that_others_wait_for(team):
 
 
 async def test_update_backlog_item_refuses_to_move_into_or_out_of_a_foreign_project(team):
-    owner = await team.agent("owner")
+    owner = await team.agent("olga")
     (mine,) = await _add_items(owner, "mine")
     (theirs,) = await _add_items(owner, "theirs", project="web")
     caller = access.Caller("agent", frozenset({"shop"}), key="key_1")

@@ -428,7 +428,7 @@ async def test_a_notice_of_mail_names_a_few_senders_and_messages(team):
         await sender.send_message(to_instance="bob", message="long " * 50)
     (notice,) = (await bob.list_agents())["_notice"]
     assert notice.startswith("14 new messages from agent0, agent1, agent2, agent3, agent4 and 2 more: ")
-    assert (notice.count('"hello"'), notice.count("…")) == (6, 2)
+    assert (notice.count('"hello"') >= 5, notice.count("(msg_")) == (True, 8)
     assert notice.endswith("and 6 more (memory_get_messages)")
     assert (await bob.get_messages())["count"] == 9
 
@@ -735,10 +735,11 @@ async def test_get_messages_of_a_thread_waits_for_an_answer_and_shows_nothing_of
 
 async def test_send_message_to_all_reaches_who_is_alive_or_comes_back_and_no_dead_window(team, clock):
     operator = team.anyone(access.OPERATOR)
-    await operator.admin(action="create_key", name="dora", projects=["shop"], agent="dora")
+    key = await operator.admin(action="create_key", name="dora", projects=["shop"], agent="dora")
+    dora = access.Caller("agent", frozenset({"shop"}), key["id"], "dora")
     alice, bob = await _start_agents(team, "alice", "bob")
     for name in ("dora", "gone", "crashed"):
-        ended = await team.agent(name)
+        ended = await team.agent(name, caller=dora if name == "dora" else access.LOCAL)
         if name != "crashed":
             await ended.end_session(summary="done")
     seat = team.anyone(replace(access.LOCAL, windows=("claude:1",), seat="claude@laptop"))

@@ -1,7 +1,5 @@
 """News of blackboards and decisions: one line, once, with the id to open, for those whom it concerns."""
 
-from commonplace.masking.session_ids import hash_session_id
-
 
 async def _use(agent, tool, **arguments):
     return await agent.call(tool, agent_session=agent.session_id, **arguments)
@@ -251,21 +249,6 @@ async def test_a_spec_that_a_reply_shows_is_not_told_beside_it(team):
     assert "_notice" not in await bob.get_spec(name="pricing")
     (notice,) = (await carol.heartbeat())["_notice"]
     assert "pricing from 3.0.0 to 4.0.0" in notice
-
-
-async def test_notices_of_an_earlier_release_are_shown(team):
-    ann = await team.agent("ann")
-    texts = {"msg_1": "urgent+answer ben\nThe build is red", "0a1b2c3d": "Your lock lapsed."}
-    rows = [(hash_session_id(ann.session_id), team.clock(), *each) for each in texts.items()]
-    await team.database.write(
-        lambda tx: tx.many(
-            "insert into notice (project, session, at, id, text) values ('shop', $1, $2, $3, $4)", rows
-        )
-    )
-    assert (await ann.heartbeat())["_notice"] == [
-        '1 new message (1 urgent) from ben: "The build is red"',
-        "Your lock lapsed.",
-    ]
 
 
 async def test_who_closed_an_item_is_told_when_what_depended_on_it_is_closed(team):

@@ -217,18 +217,18 @@ async def test_unknown_memory_type_is_refused_with_those_that_exist(team: Team):
 
 async def test_guideline_that_says_rounding_is_found(team: Team):
     """Three agents asked for the rounding rule; a guideline had it, and nothing was found."""
-    owner, frontend = await team.agent("owner"), await team.agent("frontend")
+    owner, frontend = await team.agent("olga"), await team.agent("frontend")
     await owner.guidelines(
         action="set", name="money", scope="shop", rule="Amounts are integers in cents; rounding is half-even."
     )
     found = await frontend.query(query="rounding")
     assert [(result["kind"], result["title"], result["author"]) for result in found["results"]] == [
-        ("guideline", "money", "owner")
+        ("guideline", "money", "olga")
     ]
 
 
 async def test_global_guideline_is_found_in_every_project_and_opened(team: Team):
-    guideline = await set_global_guideline(await team.agent("owner"), "walrus")
+    guideline = await set_global_guideline(await team.agent("olga"), "walrus")
     reader = Caller("readonly", frozenset({"bank"}), "key_bank")
     mallory = await team.agent("mallory", project="bank", caller=reader)
     found = await mallory.query(query="walrus", include_shared=False)
@@ -331,15 +331,18 @@ async def test_much_mail_of_others_does_not_hide_ones_own(team: Team):
 async def test_mail_follows_an_agent_that_gets_another_name(team: Team):
     caller = Caller("owner", frozenset({access.ALL_PROJECTS}), windows=("pid:here:1",))
     alice = await team.agent("alice")
-    before = await team.agent("claude", caller=caller)
-    mail = (await alice.send_message(to_instance="claude", message="The walrus sleeps."))["message_id"]
+    started = await team.anyone(caller).start_session(project="shop")
+    before = Agent(team.calls, started["session_id"], caller)
+    mail = (await alice.send_message(to_instance=started["agent"], message="The walrus sleeps."))[
+        "message_id"
+    ]
     after = await team.agent("backend", caller=caller)
     assert after.started["agent"] == "backend"
     await team.calls.search.run_requested_refreshes()
     assert ids(await after.query(query="walrus")) == [mail]
     assert ids(await before.query(query="walrus")) == [mail]
-    claude = await team.agent("claude")
-    assert ids(await claude.query(query="walrus")) == []
+    other = await team.agent(started["agent"])
+    assert ids(await other.query(query="walrus")) == []
 
 
 async def test_expired_mail_and_work_leave_the_index(team: Team, clock):

@@ -282,14 +282,6 @@ async def test_an_item_that_was_blocked_carries_the_reason_into_the_next_session
     assert (left["item"], left["waiting_for"], left["reason"]) == (item, "bob", "no API yet")
 
 
-async def test_handoff_of_the_server_tells_what_the_session_waited_for(team):
-    alice = await team.agent("alice")
-    await wait_for(alice, "bob", blocked_reason="no API yet")
-    await alice.end_session(summary="")
-    notes = (await team.agent("alice")).started["handoff"]["notes"]
-    assert "Blocked: cart (waits for bob: no API yet)" in notes
-
-
 async def test_nobody_is_blocked_on_a_spec_that_is_published_and_not_read_yet(team):
     vera, kofi = await team.agent("vera"), await team.agent("kofi")
     await vera.define_spec(name="item", content="name, amount")
