@@ -68,6 +68,7 @@ bench: develop ## run the benchmarks and print ratios
 
 bench-search: develop ## how well search finds, beside FTS5 and other memory servers; SETS=folder of public sets, ARGS="--only learnings"
 	$(BIN)/python -m bench.search_quality --peers build/peers --vectors build/vectors --write $(if $(SETS),--sets $(SETS)) $(ARGS)
+	nice $(BIN)/python -m bench.search_parts $(if $(SETS),--sets $(SETS))
 
 faults: develop ## kill -9, lost power, broken databases, networks and clocks, with a checker; LONG=1: for hours
 ifneq ($(LONG),)

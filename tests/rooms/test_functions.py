@@ -536,3 +536,15 @@ async def test_similar_functions_are_listed_for_one_that_exists(team):
     assert [each["name"] for each in near["functions"]] == ["retry_call_with_backoff"]
     with pytest.raises(errors.NotFound):
         await alice.call("memory_list_similar_functions", project="shop", func_id="func_000000000000")
+
+
+async def test_a_function_is_found_by_what_its_body_does(team):
+    alice = await team.agent("alice")
+    made = await alice.register_function(
+        name="settle",
+        file_path="src/till.py:4",
+        purpose="Ends the day.",
+        code="def settle(till):\n    banknotes = count_banknotes(till)\n    return banknotes - till.float_amount\n",
+    )
+    found = await alice.find_function(query="banknotes minus the float amount")
+    assert found["results"][0]["id"] == made["id"]

@@ -160,7 +160,7 @@ def _is_analysis_current(row: Row) -> bool:
 
 
 def search_text(row: Row) -> str:
-    """Return the text to index: purpose, signature, calls, effects and file."""
+    """Return the text to index: purpose, signature, calls, effects, file and body; long ones are cut into passages."""
     scanned = decode_facts(row)
     parts = (
         describe_purpose(row),
@@ -172,6 +172,7 @@ def search_text(row: Row) -> str:
         " ".join((*list_facts(row, "side_effects"), *scanned.get("raises", ()))),
         row["prefer_over"] and f"Use it instead of: {row['prefer_over']}",
         row["file"],
+        row["code"],
     )
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
