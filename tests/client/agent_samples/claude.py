@@ -38,8 +38,8 @@ HOOKS = (
     {
         "SessionStart",
         "PreToolUse",
-        "PostToolUse",
         "PostToolUseFailure",
+        "PostToolUse",
         "PreCompact",
         "Stop",
         "SubagentStart",

@@ -39,6 +39,7 @@ HOOKS = (
     {
         "SessionStart",
         "PreToolUse",
+        "UserPromptSubmit",
         "PostToolUse",
         "PreCompact",
         "Stop",

@@ -202,7 +202,7 @@ def test_reminder_fits_whole_whatever_is_locked():
     boot_pack = {"session_id": "s", "learnings": [{"id": str(n), "text": "x" * 300} for n in range(25)]}
     session = HookSession("s", "shop", "alice", "/", "claude", boot_context.encode_pack(boot_pack))
     locks = {"locks": [{"file": "y" * 200}] * 10, "your_locks": [{"file": "z" * 100}] * 20}
-    reminder = boot_context.render_reminder(session, {"unread": 2}, locks, "auto")
+    reminder = boot_context.render_reminder(session, {"unread": 2}, locks, {}, "auto")
     shown = json.loads(reminder.partition("as memory_start_session returned it:\n")[2])
     assert (len(reminder.encode()) <= boot_context.MAX_CONTEXT_BYTES, shown["messages"]) == (
         True,

@@ -31,5 +31,5 @@ def test_each_hook_names_its_event_and_suits_the_shell(platform: str, program: s
     editors = "create|edit|str_replace_editor|apply_patch"
     assert {name: hook["matcher"] for name, [hook] in hooks.items() if "matcher" in hook} == {
         "preToolUse": f"{editors}|bash|powershell",
-        "postToolUse": editors,
+        "postToolUse": f"{editors}|bash|powershell",
     }

@@ -15,6 +15,7 @@ from commonplace.client.checkout.working_tree import find_working_tree, reposito
 from commonplace.client.companion import (
     boot_context,
     ends,
+    journal_delivery,
     leases,
     payload,
     prevented,
@@ -53,6 +54,7 @@ def on_session_start(hook_run: HookRun) -> HookAnswer:
     hook_run.state.clear_mark(_COMPACTED_MARK)
     session = hook_run.state.load_session()
     if session is None:
+        journal_delivery.deliver_all_events(hook_run.tree.root)
         end_abandoned_sessions(hook_run)
         hook_run.start_session()
         return HookAnswer()
@@ -232,6 +234,7 @@ def on_before_compact(hook_run: HookRun) -> HookAnswer:
 def on_stop(hook_run: HookRun) -> HookAnswer:
     _spool_transcript(hook_run)
     shell_hooks.on_turn_end(hook_run)
+    journal_delivery.deliver_events(hook_run)
     waiting_requests.report_idle(hook_run)
     return HookAnswer()
 
@@ -252,6 +255,7 @@ def on_session_end(hook_run: HookRun) -> HookAnswer:
     """End the session before the uploader starts: both need the processor, and the end has a deadline."""
     is_spooled = _add_transcript_job(hook_run)
     shell_hooks.on_session_end(hook_run)
+    journal_delivery.deliver_events(hook_run)
     try:
         ends.end_sessions([hook_run, *subagents.list_own_runs(hook_run)])
     finally:
@@ -291,7 +295,10 @@ def _add_reminder(hook_run: HookRun) -> None:
     if session != before:
         return
     locks = hook_run.call_in_session("memory_get_locks")
-    hook_run.context.append(boot_context.render_reminder(session, heartbeat, locks, hook_run.settings.lock))
+    resume = journal_delivery.ask_for_resume(hook_run)
+    hook_run.context.append(
+        boot_context.render_reminder(session, heartbeat, locks, resume, hook_run.settings.lock)
+    )
 
 
 def _spool_transcript(hook_run: HookRun) -> None:

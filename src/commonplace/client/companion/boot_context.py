@@ -41,7 +41,9 @@ def quote_notices(notices: list[str]) -> str:
     return "\n".join([_NOTICES_TEXT, *lines]) if lines else ""
 
 
-def render_reminder(session: HookSession, heartbeat: dict[str, Any], locks: dict[str, Any], lock: str) -> str:
+def render_reminder(
+    session: HookSession, heartbeat: dict[str, Any], locks: dict[str, Any], resume: dict[str, Any], lock: str
+) -> str:
     """The boot context for a session that continues, with its current locks and unread count."""
     session = session._replace(agent=heartbeat.get("agent", session.agent))
     pack = json.loads(session.pack) | {"agent": session.agent}
@@ -49,6 +51,8 @@ def render_reminder(session: HookSession, heartbeat: dict[str, Any], locks: dict
     pack["messages"] = (messages if isinstance(messages, dict) else {}) | {
         "unread": heartbeat.get("unread", 0)
     }
+    if resume:
+        pack["resume"] = resume
     pack["relevant_locks"] = locks.get("locks", [])[:10]
     pack["your_locks"] = [lease["file"] for lease in locks.get("your_locks", [])[:20]]
     when = "when this session started, with its current locks"

@@ -1,18 +1,17 @@
 """Every hook event as the agent program sent it, in COMMONPLACE_HOME/events, for the journal of the session.
 
 One file for each session, one line for each event: {"at": SECONDS, "tool": AGENT, "event": {...}}. A line is on disk
-before its event is answered. Who reads a file takes it away with `take_events`; what nobody reads is bounded.
+before its event is answered. `journal_delivery.py` sends them; what is never sent is bounded.
 """
 
+import contextlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from commonplace.client.companion.caller import unique_suffix
 from commonplace.client.link import remote
 
 _MAX_EVENT_BYTES = 256 * 1024
@@ -35,22 +34,28 @@ def spool_event(tool: str, session: str, event: dict[str, Any]) -> None:
         os.close(descriptor)
 
 
-def list_spooled_sessions() -> list[Path]:
-    """The files of all sessions with events, oldest first."""
-    return sorted(_events_folder().glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+def has_events(session: str) -> bool:
+    """Whether something was spooled since events of the session were sent."""
+    return _event_path(session).exists()
 
 
-def take_events(path: Path) -> Iterator[dict[str, Any]]:
-    """The events of a session's file, which is deleted after the last one; later events start a new file."""
-    taken = path.with_name(f"{path.stem}.{unique_suffix()}")
-    path.replace(taken)
-    with taken.open(encoding="utf-8", errors="replace") as lines:
+def claim_events(session: str) -> list[Path]:
+    """The files with events of a session that were not sent yet, oldest first: what is spooled now, and what could not be
+    sent before. Whoever has sent one deletes it; its name is the same whenever it is sent."""
+    path = _event_path(session)
+    with contextlib.suppress(FileNotFoundError):
+        path.replace(path.with_name(f"{path.stem}.{time.time_ns()}.unsent"))
+    return sorted(path.parent.glob(f"{path.stem}.*.unsent"))
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """The events of a file, with their long texts cut; lines that were cut by a crash are skipped."""
+    events = []
+    with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue
-    taken.unlink()
+            with contextlib.suppress(ValueError):
+                events.append(_shorten(json.loads(line)))
+    return events
 
 
 def delete_old_events() -> None:

@@ -19,7 +19,7 @@ _SHELL_KINDS: Mapping[EventKind, EventKind] = {"before_edit": "before_shell", "a
 _FILE_HEADER = re.compile(
     r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE
 )
-_EXIT_CODE = re.compile(r"exited with (?:exit )?code:? (\d{1,5})", re.IGNORECASE)
+_EXIT_CODE = re.compile(r"(?:exited with (?:exit )?code|\"Exit code):? (\d{1,5})", re.IGNORECASE)
 _MEMORY_TOOLS = "memory_"
 START_TOOL = "memory_start_session"
 STATUS_TOOL = "memory_checkout_status"
@@ -93,7 +93,7 @@ def _parse_shell_call(payload: Fields, name: str, kind: EventKind) -> HookEvent 
 def _find_exit_code(payload: Fields) -> int:
     """The exit code that the program names, or writes into the result; where it writes none, the command succeeded."""
     named = payload.get("exit_code")
-    match = _EXIT_CODE.search(json.dumps(payload.get("tool_response", "")))
+    match = _EXIT_CODE.search(json.dumps(payload.get("tool_response", payload.get("error", ""))))
     return named if isinstance(named, int) else int(match[1]) if match else 0
 
 

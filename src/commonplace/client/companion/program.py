@@ -23,6 +23,7 @@ from commonplace.client.companion import (
 from commonplace.client.companion.hook_event import AgentHooks, HookAnswer, HookEvent, HookOutput
 from commonplace.client.companion.hook_run import AWAY, HookRun
 from commonplace.client.companion.hook_settings import read_hook_settings
+from commonplace.client.companion.payload import first_text
 from commonplace.client.link import remote
 from commonplace.client.rules import event_rules
 
@@ -134,6 +135,8 @@ def read_call(agent: str, stdin: bytes, event_name: str = "") -> HookCall | Hook
     fault_log.note_event(agent)
     event = hooks.parse_event(fields)
     if event is None or not event.session:
+        if session := first_text(fields, "session_id", "sessionId", "conversation_id"):
+            event_spool.spool_event(agent, session, fields)
         return HookOutput()
     return HookCall(agent, hooks, event, fields)
 

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 import commonplace
 from commonplace.client import hook
-from commonplace.client.companion import caller, ends, event_spool, fault_log, program
+from commonplace.client.companion import caller, ends, event_spool, fault_log, journal_delivery, program
 from commonplace.client.companion.caller import Caller
 from commonplace.client.companion.hook_event import HookOutput
 from commonplace.client.link import remote, server_link
@@ -99,12 +99,14 @@ class Companion:
             return True
 
     def _do_chores(self) -> None:
-        """Keep connections open, and deliver ends with the keys of the programs that have asked lately."""
+        """Keep connections open, and deliver journals and ends with the keys of the programs that have asked lately."""
         try:
             server_link.refresh_links()
-            for asked_by in [*self._callers.values()] if ends.has_ends() else ():
+            for asked_by in [*self._callers.values()]:
                 with caller.act_for(asked_by):
-                    ends.deliver_ends()
+                    journal_delivery.deliver_all_events()
+                    if ends.has_ends():
+                        ends.deliver_ends()
         except Exception as error:  # noqa: BLE001 - the outermost line of a thread that nobody watches
             fault_log.log_fault("companion", error)
 

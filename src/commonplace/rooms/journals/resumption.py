@@ -32,7 +32,11 @@ async def find_left_journal(
         return None
     busy = await sessions.list_busy_names(call.tx, project, call.now - _BUSY_MICROSECONDS)
     own = [head for head in heads if head.agent == agent]
-    free = [head for head in heads if head.agent == agent or head.agent not in busy]
+    free = [
+        head
+        for head in heads
+        if head.agent == agent or head.agent not in busy or head.updated_at < call.now - _BUSY_MICROSECONDS
+    ]
     latest = (own or free)[:1] if own and own[0] == heads[0] else free[:1]
     return latest[0] if latest and latest[0].state != "finished" else None
 

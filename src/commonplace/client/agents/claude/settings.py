@@ -22,7 +22,10 @@ _EDITORS = "Write|Edit|MultiEdit|NotebookEdit"
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", f"{_EDITORS}|Bash|Monitor|ExitWorktree|mcp__{ENTRY}__.*"),
-    HookTrigger("PostToolUse", f"{_EDITORS}|Bash"),
+    HookTrigger("UserPromptSubmit"),
+    HookTrigger(
+        "PostToolUse", f"{_EDITORS}|Bash|TodoWrite|TaskCreate|TaskUpdate|AskUserQuestion|ExitPlanMode"
+    ),
     HookTrigger("PostToolUseFailure", "Bash"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
@@ -32,7 +35,6 @@ _EVENTS = (
     HookTrigger("Notification"),
     HookTrigger("SessionEnd", timeout_seconds=5),
 )
-_PROMPT_EVENT = HookTrigger("UserPromptSubmit")
 
 
 def _claude_folder(machine: Machine) -> Path:
@@ -56,10 +58,9 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
     return [PutValue(path, ("mcpServers", ENTRY), add_headers(entry, headers))]
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
-    events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
+def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
     return hook_group_edits(
-        _claude_folder(machine) / "settings.json", events, {"command": machine.hook_command("claude")}
+        _claude_folder(machine) / "settings.json", _EVENTS, {"command": machine.hook_command("claude")}
     )
 
 

@@ -20,7 +20,8 @@ from commonplace.client.link.remote import RemoteServer
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("PreToolUse", f"apply_patch|Bash|mcp__{ENTRY}__memory_start_session"),
-    HookTrigger("PostToolUse", "apply_patch|Bash"),
+    HookTrigger("UserPromptSubmit"),
+    HookTrigger("PostToolUse", "apply_patch|Bash|update_plan"),
     HookTrigger("PreCompact"),
     HookTrigger("Stop"),
     HookTrigger("SubagentStart"),
@@ -28,7 +29,6 @@ _EVENTS = (
     HookTrigger("PermissionRequest", timeout_seconds=60),
     HookTrigger("SessionEnd", timeout_seconds=3),
 )
-_PROMPT_EVENT = HookTrigger("UserPromptSubmit")
 _NOTE = "Codex runs a hook only after you have trusted it: start codex, open /hooks and trust those of commonplace."
 
 
@@ -50,10 +50,9 @@ def _connection_edits(machine: Machine, server: RemoteServer, scope: Scope) -> l
     return [PutValue(folder / "config.toml", ("mcp_servers", ENTRY), entry)]
 
 
-def _hook_edits(machine: Machine, prompts: bool) -> list[SettingEdit]:
-    events = (*_EVENTS, _PROMPT_EVENT) if prompts else _EVENTS
+def _hook_edits(machine: Machine, _prompts: bool) -> list[SettingEdit]:
     return hook_group_edits(
-        _codex_folder(machine) / "hooks.json", events, {"command": machine.hook_command("codex")}
+        _codex_folder(machine) / "hooks.json", _EVENTS, {"command": machine.hook_command("codex")}
     )
 
 

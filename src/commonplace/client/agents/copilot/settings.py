@@ -25,7 +25,7 @@ _EVENTS = (
         "userPromptSubmitted"
     ),  # the first event with context after a compaction, so always installed
     HookTrigger("preToolUse", f"{_EDITORS}|bash|powershell"),
-    HookTrigger("postToolUse", _EDITORS),
+    HookTrigger("postToolUse", f"{_EDITORS}|bash|powershell"),
     HookTrigger("preMcpToolCall"),
     HookTrigger("subagentStart"),
     HookTrigger("subagentStop"),

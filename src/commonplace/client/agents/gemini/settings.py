@@ -20,7 +20,7 @@ _EDITORS = "write_file|replace"
 _EVENTS = (
     HookTrigger("SessionStart"),
     HookTrigger("BeforeTool", f"{_EDITORS}|run_shell_command|mcp_{ENTRY}_.*"),
-    HookTrigger("AfterTool", _EDITORS),
+    HookTrigger("AfterTool", f"{_EDITORS}|run_shell_command|write_todos"),
     HookTrigger("AfterAgent"),
     HookTrigger("Notification"),
     HookTrigger("SessionEnd"),

@@ -147,8 +147,9 @@ export const Commonplace = async ({ client, directory }) => {
       if (answer.reports_end) awaited.add(input.callID)
     },
     "tool.execute.after": async (input, output) => {
-      if (awaited.delete(input.callID)) {
-        const sent = { tool_name: input.tool, tool_input: input.args, exit_code: output.metadata?.exit }
+      if (awaited.delete(input.callID) || input.tool === SHELL || input.tool === "todowrite") {
+        const tool_response = String(output.output ?? "").slice(-8000)
+        const sent = { tool_name: input.tool, tool_input: input.args, exit_code: output.metadata?.exit, tool_response }
         await tell("tool.execute.after", input.sessionID, sent)
       }
       if (!EDITORS.has(input.tool)) return
