@@ -39,6 +39,7 @@ HOOKS = (
         "SessionStart",
         "PreToolUse",
         "PostToolUseFailure",
+        "UserPromptSubmit",
         "PostToolUse",
         "PreCompact",
         "Stop",
