@@ -5,6 +5,7 @@ Editing projects and rosters is `rooms/projects`; what a key may do in a project
 
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, SHARED, Caller, join_words, join_words_without_marks
+from commonplace.arguments import AllProjects
 from commonplace.look_alikes import looks_like
 from commonplace.store.database import Tx
 
@@ -48,6 +49,11 @@ async def list_visible_project_names(tx: Tx, caller: Caller) -> list[str]:
     if ALL_PROJECTS in caller.projects:
         return (await list_all_project_names(tx))[:_MAX_VISIBLE_PROJECTS] or [SHARED]
     return sorted(caller.projects)[:_MAX_VISIBLE_PROJECTS]
+
+
+async def list_asked_projects(tx: Tx, caller: Caller, asked: object, own: str) -> list[str]:
+    """The projects of a list: every one that the caller may see for `*`, else that of the call."""
+    return await list_visible_project_names(tx, caller) if isinstance(asked, AllProjects) else [own]
 
 
 async def list_old_spellings(tx: Tx) -> list[tuple[str, str]]:

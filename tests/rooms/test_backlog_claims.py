@@ -209,7 +209,7 @@ async def test_a_claim_is_work_of_its_agent_and_completing_the_item_completes_th
     await bob.update_work(title="something else", status="in_progress")
     await bob.complete_backlog_item(item_id=item)
     assert await _list_work(carol) == {
-        ("bob", "Cart"): "completed",
+        ("bob", "Cart"): "done",
         ("bob", "something else"): "in_progress",
     }
 
@@ -220,7 +220,7 @@ async def test_completing_an_item_closes_work_of_the_same_title_that_began_witho
     await bob.update_work(title="cart", status="in_progress")
     await carol.update_work(title="Cart", status="in_progress")
     await bob.complete_backlog_item(item_id=item)
-    assert await _list_work(carol) == {("bob", "cart"): "completed", ("carol", "Cart"): "in_progress"}
+    assert await _list_work(carol) == {("bob", "cart"): "done", ("carol", "Cart"): "in_progress"}
 
 
 async def test_claim_continues_the_work_that_was_reported_before_it(team: Team):
@@ -261,7 +261,7 @@ async def test_claim_continues_work_on_the_same_subject_under_its_own_title(team
     claimed = await bob.update_backlog_item(item_id=item, claim=True)
     assert (claimed["work_id"], claimed.get("work_title", "Review vouchers")) == (reported["id"], title)
     await bob.complete_backlog_item(item_id=item)
-    assert await _list_work(bob) == {("bob", title): "completed"}
+    assert await _list_work(bob) == {("bob", title): "done"}
 
 
 async def test_report_of_completed_work_says_that_its_item_is_still_open(team: Team):
@@ -292,7 +292,7 @@ async def test_work_is_completed_if_its_agent_does_the_item_after_all(team: Team
     assert await _list_work(carol) == {("bob", "Cart"): "abandoned"}
     await bob.complete_backlog_item(item_id=item)
     await bob.end_session(summary="done")
-    assert await _list_work(carol) == {("bob", "Cart"): "completed"}
+    assert await _list_work(carol) == {("bob", "Cart"): "done"}
 
 
 async def test_work_of_an_item_that_its_agent_gives_to_another_is_handed_over(team: Team):
@@ -308,7 +308,7 @@ async def test_work_on_an_item_that_is_done_is_completed_at_the_end_of_its_sessi
     await bob.complete_backlog_item(item_id=item)
     await bob.update_work(title="cart", status="in_progress", notes="merged")
     await bob.end_session(summary="done")
-    assert await _list_work(carol) == {("bob", "Cart"): "completed"}
+    assert await _list_work(carol) == {("bob", "Cart"): "done"}
 
 
 async def test_who_claims_a_task_reads_its_description(team):

@@ -45,7 +45,7 @@ async def test_update_work_keeps_one_item_for_each_title_of_a_session(team):
             "id": first["id"],
             "title": "cart",
             "agent": "alice",
-            "status": "completed",
+            "status": "done",
             "age": "3min",
             "files": ["b.py", "a.py"],
         }
@@ -129,7 +129,6 @@ async def test_blocked_item_keeps_what_it_waits_for_until_it_continues(team):
     "arguments",
     [
         {"title": "", "status": "in_progress"},
-        {"title": "cart", "status": "done"},
         {"title": "cart", "status": "in_progress", "files_touched": ["../outside.py"]},
         {"title": "cart", "status": "in_progress", "files_touched": ["a.py", "/etc/passwd"]},
         {"title": "cart", "status": "in_progress", "signals": [" padded "]},
@@ -156,8 +155,8 @@ async def test_end_session_hands_over_open_work_and_leaves_closed_work_as_report
         ("cart", "handed over"),
         ("till", "handed over"),
         ("shelf", "abandoned"),
-        ("mail", "completed"),
-        ("Edits", "completed"),
+        ("mail", "done"),
+        ("Edits", "done"),
     }
     assert active["blocked_agents"] == []
     reply = await bob.update_work(title="api", status="completed", signals=["api_ready"])
@@ -167,18 +166,18 @@ async def test_end_session_hands_over_open_work_and_leaves_closed_work_as_report
 async def test_work_that_the_next_session_resumes_is_one_piece_of_work(team):
     bob = await team.agent("bob")
     item = (await bob.add_backlog_item(title="Prices"))["id"]
-    for status in ("in_progress", "completed"):
+    for status in ("in_progress", "done"):
         alice = await team.agent("alice")
         await alice.update_backlog_item(item_id=item, claim=True)
         await alice.update_work(title="prices", status="in_progress")
         await alice.add_backlog_item(title="Cart")
         await alice.update_work(title="Cart", status=status)
-        if status == "completed":
+        if status == "done":
             await alice.complete_backlog_item(item_id=item)
         team.clock.advance(minutes=1)
         await alice.end_session(summary="enough for now")
         team.clock.advance(minutes=1)
-        shown = "handed over" if status == "in_progress" else "completed"
+        shown = "handed over" if status == "in_progress" else "done"
         work = (await bob.get_active_work())["recent_work_items"]
         assert sorted((entry["title"], entry["status"]) for entry in work) == [
             ("Cart", shown),
@@ -448,7 +447,7 @@ async def test_update_work_that_names_the_claimed_item_reports_on_it_and_keeps_i
     work = (await bob.get_active_work())["recent_work_items"]
     assert [(entry["title"], entry["files"]) for entry in work] == [("Cart loses items", ["cart.py"])]
     await alice.complete_backlog_item(item_id=item)
-    assert [entry["status"] for entry in (await bob.get_active_work())["recent_work_items"]] == ["completed"]
+    assert [entry["status"] for entry in (await bob.get_active_work())["recent_work_items"]] == ["done"]
 
 
 async def test_update_work_by_the_title_of_the_item_finds_work_that_was_begun_under_another(team):
@@ -522,7 +521,7 @@ async def test_update_work_ignores_case_spaces_and_punctuation_of_a_title_and_no
     assert (other["id"] != first["id"], other["first_report"]) == (True, True)
 
 
-@pytest.mark.parametrize("status", ["in_progress", "completed"])
+@pytest.mark.parametrize("status", ["in_progress", "done"])
 async def test_update_work_never_renames_work_that_is_finished(team, status):
     alice = await team.agent("alice")
     item = (await alice.add_backlog_item(title="Coupon rounding"))["id"]
@@ -532,7 +531,7 @@ async def test_update_work_never_renames_work_that_is_finished(team, status):
     assert without_id(report) == {"status": "updated", "first_report": True}
     work = (await alice.get_active_work())["recent_work_items"]
     assert {entry["id"]: (entry["title"], entry["status"]) for entry in work} == {
-        claimed["work_id"]: ("Coupon rounding", "completed"),
+        claimed["work_id"]: ("Coupon rounding", "done"),
         report["id"]: ("Coupon mails", status),
     }
 
@@ -556,3 +555,25 @@ async def test_update_work_names_who_has_locked_a_touched_file(team):
     assert await report_files(bob, "src/tax.py") == set()
     await bob.unlock_files()
     assert await report_files(alice, "src/cart.py") == set()
+
+
+async def test_done_means_completed_and_any_other_text_is_a_note_on_work_in_progress(team):
+    alice = await team.agent("alice")
+    await alice.update_work(title="Cart", status="done")
+    await alice.update_work(title="VAT", status="half of the rates are in", notes="see rates.py")
+    items = {item["title"]: item for item in (await alice.get_active_work())["recent_work_items"]}
+    assert items["Cart"]["status"] == "done"
+    assert (items["VAT"]["status"], items["VAT"]["notes"]) == (
+        "in_progress",
+        "half of the rates are in\nsee rates.py",
+    )
+
+
+async def test_lists_of_agents_and_work_show_every_project_that_the_caller_may_see(team):
+    alice, bob = await team.agent("alice"), await team.agent("bob", "web")
+    await bob.update_work(title="Header", status="in_progress")
+    assert {each["instance"] for each in (await alice.list_agents(project="*"))["agents"]} == {"alice", "bob"}
+    assert (await alice.get_agent_status(project="*"))["count"] == 2
+    assert [each["title"] for each in (await alice.get_active_work(project="*"))["recent_work_items"]] == [
+        "Header"
+    ]

@@ -2,10 +2,8 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.agents.events import AGENT_CHANGED
+from commonplace.rooms.agents.contributes import AGENT_CHANGED, AGENTS, rename_roster_entry
 from commonplace.rooms.agents.operations import get_agent_status, heartbeat, list_agents
-from commonplace.rooms.agents.renames import rename_roster_entry
-from commonplace.rooms.agents.resources import AGENTS
 
 ROOM = Room(
     name="agents",

@@ -4,15 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from commonplace.arguments import AgentName
+from commonplace.arguments import AgentName, ProjectOrAll
 from commonplace.call import Call
 from commonplace.call_request import MustWrite
 from commonplace.clock import iso
 from commonplace.identity import acting
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.operation import operation
+from commonplace.project import list_asked_projects
 from commonplace.rooms.agents import store
-from commonplace.rooms.agents.events import AGENT_CHANGED
+from commonplace.rooms.agents.contributes import AGENT_CHANGED
 from commonplace.rooms.agents.model import (
     AGENT_STALE_AFTER,
     AgentRoster,
@@ -89,13 +90,18 @@ def _is_news(row: Row, now: int) -> bool:
 async def get_agent_status(
     call: Call,
     instance: Annotated[AgentName | None, Field(description="Agent.")] = None,
-    project: str | None = None,
+    project: ProjectOrAll | None = None,
 ) -> AgentStatusListing:
     """Show which agents are alive and what each does now."""
-    rows = await store.list_agent_statuses(
-        call.tx, call.project, instance, call.now - SESSION_LIVE_MICROSECONDS, call.now
-    )
-    return AgentStatusListing.from_rows([_with_own_activity(call, row) for row in rows], call.now)
+    since = call.now - SESSION_LIVE_MICROSECONDS
+    pages = [
+        await store.list_agent_statuses(call.tx, each, instance, since, call.now)
+        for each in await list_asked_projects(call.tx, call.caller, project, call.project)
+    ]
+    rows = [_with_own_activity(call, row) for page in pages for row in page]
+    listing = AgentStatusListing.from_rows(rows, call.now)
+    listing.total = sum(map(total_of_rows, pages))
+    return listing
 
 
 def _with_own_activity(call: Call, row: Row) -> Row:
@@ -112,13 +118,21 @@ def _with_own_activity(call: Call, row: Row) -> Row:
 )
 async def list_agents(
     call: Call,
-    project: str | None = None,
+    project: ProjectOrAll | None = None,
     query: Annotated[str, Field(max_length=200)] | None = None,
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> AgentRoster:
     """List the agents of the project with their roles."""
     since = call.now - SESSION_LIVE_MICROSECONDS
-    rows = await store.search_agents(call.tx, call.project, query or "", since, limit)
+    pages = [
+        await store.search_agents(call.tx, each, query or "", since, limit)
+        for each in await list_asked_projects(call.tx, call.caller, project, call.project)
+    ]
+    rows = sorted((row for page in pages for row in page), key=lambda row: -(row["last_seen_at"] or 0))[
+        :limit
+    ]
     return AgentRoster(
-        count=len(rows), total=total_of_rows(rows), agents=[RosterAgent.from_row(row) for row in rows]
+        count=len(rows),
+        total=sum(map(total_of_rows, pages)),
+        agents=[RosterAgent.from_row(row) for row in rows],
     )

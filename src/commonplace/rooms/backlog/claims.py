@@ -20,7 +20,7 @@ from commonplace.rooms.backlog.model import ReleasedClaim
 from commonplace.rooms.locks import store as locks
 from commonplace.rooms.work import item_store
 from commonplace.rooms.work import store as work
-from commonplace.rooms.work.events import WORK_UPDATED
+from commonplace.rooms.work.contributes import WORK_UPDATED
 from commonplace.rooms.work.model import (
     HANDED_OVER,
     MAX_WORK_TITLE_CHARACTERS,

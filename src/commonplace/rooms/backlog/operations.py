@@ -8,10 +8,10 @@ import msgspec
 from pydantic import Field, WithJsonSchema
 
 from commonplace import errors
-from commonplace.arguments import AllProjects, ProjectOrAll, VersionNumber
+from commonplace.arguments import ProjectOrAll, VersionNumber
 from commonplace.call import Call
 from commonplace.operation import Operation, alias, operation
-from commonplace.project import ensure_project, list_visible_project_names
+from commonplace.project import ensure_project, list_asked_projects
 from commonplace.rooms.backlog import claims, edits, model, store
 from commonplace.rooms.backlog.contributes import BACKLOG_CHANGED, build_entry, list_entries
 from commonplace.rooms.backlog.model import (
@@ -101,11 +101,7 @@ async def list_backlog(
     offset: model.BacklogOffset = 0,
 ) -> BacklogListing:
     """List tasks by state, priority, tag or agent. Use it to find what to do next."""
-    projects = (
-        await list_visible_project_names(call.tx, call.caller)
-        if isinstance(project, AllProjects)
-        else [call.project]
-    )
+    projects = await list_asked_projects(call.tx, call.caller, project, call.project)
     filters = BacklogFilters(
         now=call.now,
         status=status,

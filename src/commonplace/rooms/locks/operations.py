@@ -92,7 +92,7 @@ async def lock_files(
     wait_seconds: LockWaitSeconds = 0,
 ) -> LockFilesReply:
     """Lock files before you edit them, so that no other agent changes them. All or nothing; can wait until
-    they are free. Your calls keep the lock alive."""
+    they are free. Your calls keep it alive."""
     paths_wanted = canonicalize_files(files, call.own_session.working_directory)
     fold = await store.project_ignores_case(call.tx, call.project)
     requests = [LockRequest.from_path(path, mode, fold) for path in paths_wanted]

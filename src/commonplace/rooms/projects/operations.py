@@ -17,7 +17,7 @@ from commonplace.project import (
     is_known_project,
     require_distinct_project_name,
 )
-from commonplace.rooms.agents.events import AGENT_CHANGED
+from commonplace.rooms.agents.contributes import AGENT_CHANGED
 from commonplace.rooms.agents.model import AgentTier
 from commonplace.rooms.knowledge import store as knowledge
 from commonplace.rooms.projects import model, store

@@ -13,7 +13,7 @@ from commonplace.events import EventType
 from commonplace.identity.session import AgentSession
 from commonplace.operation import Reply
 from commonplace.retention import delete_from_table
-from commonplace.rooms.agents.resources import AGENTS
+from commonplace.rooms.agents.contributes import AGENTS
 from commonplace.rooms.sessions.handoffs import render_handoffs
 from commonplace.shortening import shorten_text
 from commonplace.store.database import Row, Tx

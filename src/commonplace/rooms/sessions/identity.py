@@ -34,7 +34,7 @@ from commonplace.identity.names import (
 from commonplace.identity.session import AgentSession
 from commonplace.project import ensure_project, list_all_project_names
 from commonplace.rooms.admin import store as keys
-from commonplace.rooms.agents.events import AGENT_CHANGED
+from commonplace.rooms.agents.contributes import AGENT_CHANGED
 from commonplace.rooms.sessions import store
 from commonplace.rooms.sessions.model import UNKNOWN_AGENT, ResolvedAgent, SessionRequest
 from commonplace.store.counters import lock_project

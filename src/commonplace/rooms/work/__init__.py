@@ -2,19 +2,22 @@
 
 from commonplace.agent_names import declare_agent_columns
 from commonplace.room import Room
-from commonplace.rooms.work.boot import (
+from commonplace.rooms.work.contributes import (
     BLOCKING_OTHERS_SECTION,
+    FINDERS,
     OWN_WORK_SECTION,
+    SEARCH_SOURCE,
+    SIGNAL_SENT,
+    SIGNALS,
     SIGNALS_SECTION,
     WAITS_LEFT_SECTION,
+    WORK,
+    WORK_RULES,
+    WORK_UNBLOCKED,
+    WORK_UPDATED,
+    list_file_changes,
 )
-from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UNBLOCKED, WORK_UPDATED
-from commonplace.rooms.work.file_changes import list_file_changes
-from commonplace.rooms.work.finders import FINDERS
 from commonplace.rooms.work.operations import get_active_work, update_work
-from commonplace.rooms.work.resources import SIGNALS, WORK
-from commonplace.rooms.work.retention import WORK_RULES
-from commonplace.rooms.work.search import SEARCH_SOURCE
 
 ROOM = Room(
     name="work",

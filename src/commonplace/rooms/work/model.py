@@ -1,17 +1,20 @@
 """Work items, overlaps and signals: arguments, replies, and the rules that need no store."""
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from commonplace.clock import iso
+from commonplace.clock import format_age, iso
+from commonplace.identity.liveness import format_silence
 from commonplace.operation import Reply
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.waiting import WaitingAgent
+from commonplace.shortening import shorten_text
 from commonplace.store.database import Row
 
 OVERLAP_HOURS = 24
@@ -25,6 +28,13 @@ _TITLE_WORD = re.compile(r"\w+")
 MAX_OVERLAPS = 50
 
 WorkStatus = Literal["in_progress", "blocked", "completed", "abandoned"]
+"""As it is stored; replies say `done` for `completed`."""
+ReportedStatus = Annotated[
+    str,
+    Field(min_length=1, max_length=500),
+    WithJsonSchema({"type": "string", "enum": ["in_progress", "blocked", "done", "completed", "abandoned"]}),
+]
+"""Any other text is a note on work in progress."""
 MAX_WORK_TITLE_CHARACTERS = 200
 WorkTitle = Annotated[
     str, Field(min_length=1, max_length=MAX_WORK_TITLE_CHARACTERS, description="The same title updates it.")
@@ -164,6 +174,21 @@ class ReportedWork:
 
     row: Row | None
     message: str = ""
+
+
+def read_status(reported: str, notes: str | None) -> tuple[WorkStatus, str | None]:
+    """The status that a report means, and its notes."""
+    word = reported.strip().casefold()
+    if word == "done":
+        return "completed", notes
+    known: dict[str, WorkStatus] = {status: status for status in get_args(WorkStatus)}
+    if word in known:
+        return known[word], notes
+    return "in_progress", f"{reported.strip()}\n{notes}" if notes else reported.strip()
+
+
+def show_status(stored: str) -> str:
+    return "done" if stored == "completed" else stored
 
 
 def normalize_title(title: str) -> str:
@@ -333,3 +358,98 @@ def _compare_paths(own_path: str, other_path: str, ignore_case: bool) -> tuple[s
     if inside:
         return own_path, f"inside {other_path}"
     return (other_path, "contains") if contains else (own_path, "")
+
+
+_MAX_OWN_NOTES_CHARACTERS = 1_000
+_MAX_OWN_FILES = 20
+
+
+class ActiveAgent(Reply):
+    agent: str
+    last_active: str
+    silent_for: str = ""
+    """How long ago that was, if the agent made no call in the last minute."""
+    restarted: str = ""
+    """How long ago the session started, if it continues an earlier one that was not ended."""
+    task: str = ""
+    working_on: list[str] = []
+    files: list[str] = []
+
+
+class OwnWork(Reply):
+    title: str
+    status: str
+    notes: str = ""
+    files: list[str] = []
+
+    @classmethod
+    def from_row(cls, row: Row) -> "OwnWork":
+        return cls(
+            title=row["title"],
+            status=show_status(row["status"]),
+            notes=shorten_text(row["notes"], _MAX_OWN_NOTES_CHARACTERS),
+            files=msgspec.json.decode(row["files"], type=list[str])[-_MAX_OWN_FILES:],
+        )
+
+
+class WorkItem(Reply):
+    id: str
+    title: str
+    agent: str
+    status: str
+    age: str
+    files: list[str] = []
+    notes: str = ""
+
+    @classmethod
+    def from_row(cls, row: Row, now: int) -> "WorkItem":
+        return cls(
+            id=row["id"],
+            title=row["title"],
+            agent=row["agent"],
+            status=show_status(row["status"]),
+            age=format_age(row["updated_at"], now),
+            files=msgspec.json.decode(row["files"]),
+            notes=choose_shown_notes(row),
+        )
+
+
+def choose_shown_notes(row: Row) -> str:
+    """The notes, or what they came to: the resolution of the backlog item that closed the work.
+
+    Without a resolution, notes from before that say nothing about finished work.
+    """
+    if row["status"] != "completed" or row["completed_at"] is None:
+        return str(row["notes"])
+    if row["updated_at"] > row["completed_at"] and row["notes"]:
+        return str(row["notes"])
+    is_closed_by_item = row["updated_at"] == row["completed_at"]
+    return str(row["resolution"] or ("" if is_closed_by_item else row["notes"]))
+
+
+class ActiveWork(Reply):
+    overlap_window_hours: int
+    currently_active: list[ActiveAgent]
+    blocked_agents: list[BlockedAgent]
+    recent_signals: list[WorkSignal]
+    recent_work_items: list[WorkItem]
+
+
+def group_active_agents(sessions: Sequence[Row], work_rows: Sequence[Row], now: int) -> list[ActiveAgent]:
+    """Build one entry per session, with its work in progress; a task of the same title is not repeated."""
+    by_session: dict[str, list[Row]] = defaultdict(list)
+    for row in work_rows:
+        by_session[row["session"]].append(row)
+    titles = {session: [work["title"] for work in rows] for session, rows in by_session.items()}
+    return [
+        ActiveAgent(
+            agent=row["agent"],
+            last_active=iso(row["active_at"]),
+            silent_for=format_silence(row["active_at"], now),
+            restarted=format_age(row["restarted_at"], now) if row["restarted_at"] else "",
+            task="" if row["task"] in titles.get(row["id"], ()) else row["task"],
+            working_on=titles.get(row["id"], []),
+            files=[file for work in by_session[row["id"]] for file in msgspec.json.decode(work["files"])],
+        )
+        for row in sessions
+    ]

@@ -5,26 +5,28 @@ from typing import Annotated
 
 from pydantic import Field
 
-from commonplace.arguments import AgentName
+from commonplace.arguments import AgentName, ProjectOrAll
 from commonplace.call import Call
 from commonplace.clock import HOUR
 from commonplace.identity import session as agent_session
 from commonplace.identity.liveness import list_dormant_sessions
 from commonplace.notices import drop_notices
 from commonplace.operation import operation
+from commonplace.project import list_asked_projects
 from commonplace.rooms.locks import paths
 from commonplace.rooms.locks.granting import FencingTokens, require_current_tokens
 from commonplace.rooms.locks.model import LeaseMoment, LockRequest
 from commonplace.rooms.locks.store import list_candidate_leases, project_ignores_case
 from commonplace.rooms.work import item_store, store, waits
-from commonplace.rooms.work.active_work import ActiveWork
-from commonplace.rooms.work.events import SIGNAL_SENT, WORK_UPDATED
+from commonplace.rooms.work.contributes import SIGNAL_SENT, WORK_UPDATED, list_active_work
 from commonplace.rooms.work.model import (
     EDITS_TITLE,
     MAX_OVERLAPS,
     OPEN_STATUSES,
     OVERLAP_HOURS,
+    ActiveWork,
     FileOverlap,
+    ReportedStatus,
     ReportedWork,
     ShortNote,
     SignalName,
@@ -40,8 +42,9 @@ from commonplace.rooms.work.model import (
     choose_reported_work,
     explain_separate_work,
     find_overlaps,
+    read_status,
+    show_status,
 )
-from commonplace.rooms.work.resources import list_active_work
 from commonplace.search.index import WORK_KIND
 from commonplace.store.database import Row
 
@@ -60,7 +63,7 @@ from commonplace.store.database import Row
 async def update_work(
     call: Call,
     title: WorkTitle,
-    status: WorkStatus,
+    status: ReportedStatus,
     files_touched: TouchedFiles | None = None,
     notes: WorkNotes | None = None,
     blocked_by: Annotated[ShortNote | None, Field(description="Agent or item.")] = None,
@@ -83,20 +86,23 @@ async def update_work(
     reported = await _find_reported_work(call, title)
     before = reported.row
     work_title = before["title"] if before else title
-    change = WorkChange(work_title, status, touched, notes, blocked_by, blocked_reason, waiting_for_signal)
+    stored_status, notes = read_status(status, notes)
+    change = WorkChange(
+        work_title, stored_status, touched, notes, blocked_by, blocked_reason, waiting_for_signal
+    )
     columns = change.to_columns(before)
     work_id = await store.upsert_work_item(call.tx, session, columns, call.now)
     if title != EDITS_TITLE:
         await store.show_current_work(call.tx, session, call.now)
     call.reindex(WORK_KIND, work_id, project=session.project)
-    call.subject = f"{status}: {work_title}"
-    call.emit(WORK_UPDATED, title=work_title, status=status, files=touched)
+    call.subject = f"{show_status(stored_status)}: {work_title}"
+    call.emit(WORK_UPDATED, title=work_title, status=show_status(stored_status), files=touched)
     signal_names = list(dict.fromkeys(signals or []))
     sent_before = await _list_earlier_signals(call, waiting_for_signal)
     wait = WaitAnnouncement()
     if change.begins_wait(before, columns):
         wait = await waits.announce_wait(call, work_id, columns, signal_was_sent=bool(sent_before))
-    elif status != "blocked" and before and (before["blocked_by"] or before["waiting_for"]):
+    elif stored_status != "blocked" and before and (before["blocked_by"] or before["waiting_for"]):
         await drop_notices(call.tx, session.project, "wait", subjects=[work_id])
     return WorkUpdate(
         status="updated",
@@ -109,7 +115,7 @@ async def update_work(
         unblocked=await _send_signals(call, signal_names, signal_details),
         notified=list(wait.notified),
         sent_before=sent_before,
-        message=wait.message or reported.message or await _remind_of_item(call, before, status),
+        message=wait.message or reported.message or await _remind_of_item(call, before, stored_status),
     )
 
 
@@ -135,13 +141,14 @@ async def _remind_of_item(call: Call, before: Row | None, status: WorkStatus) ->
 )
 async def get_active_work(
     call: Call,
-    project: str | None = None,
+    project: ProjectOrAll | None = None,
     instance: Annotated[AgentName | None, Field(description="Agent.")] = None,
     since_hours: Annotated[int, Field(ge=1, le=336)] = 24,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> ActiveWork:
     """Show what everybody works on and waits for. Use it before you choose work."""
-    return await list_active_work(call, call.project, since_hours, limit, instance)
+    projects = await list_asked_projects(call.tx, call.caller, project, call.project)
+    return await list_active_work(call, projects, since_hours, limit, instance)
 
 
 async def _find_reported_work(call: Call, title: str) -> ReportedWork:

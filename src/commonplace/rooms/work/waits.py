@@ -8,11 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from commonplace.call import Call
 from commonplace.identity import liveness
-from commonplace.identity.liveness import load_presence
 from commonplace.identity.session import AgentSession
 from commonplace.notices import Notice, drop_notices, notify_sessions
 from commonplace.rooms.work import model, store
-from commonplace.rooms.work.events import WORK_UNBLOCKED
+from commonplace.rooms.work.contributes import WORK_UNBLOCKED
 from commonplace.rooms.work.item_store import list_open_needs
 from commonplace.rooms.work.model import WaitAnnouncement
 from commonplace.store.database import Row
@@ -118,16 +117,6 @@ async def announce_arrival(call: Call, agent: str) -> None:
         if things:
             notice = Notice("arrival", {"text": model.format_arrival(agent, row["title"], things)}, agent)
             await notify_sessions(call.tx, call.project, [row["session"]], notice, call.now)
-
-
-async def describe_awaited(call: Call, agent: str, wait: Row) -> str:
-    """Tell how what was waited for stands now: items that are closed, versions of specs, agents that are there or away."""
-    names = model.list_awaited_names(wait)
-    targets = await store.find_awaited(call.tx, call.project, names, agent) if names else []
-    texts = [f"{row['name']} is {row['state']}" for row in targets if row["kind"] in ("item", "spec")]
-    awaited = sorted({row["name"] for row in targets if row["kind"] == "agent"})
-    found = [await load_presence(call.tx, call.project, name, call.now) for name in awaited]
-    return "; ".join([*texts, *(presence.describe(call.now) for presence in found)])
 
 
 async def _unblock_work(call: Call, project: str, unblocked: Sequence[tuple[Row, str, str]]) -> list[str]:

@@ -1,7 +1,29 @@
-"""The roster entry of an agent that gets another name."""
+"""What the room contributes to other parts of the server: a resource, an event, and what a rename does to the roster."""
 
 from commonplace.agent_names import AgentRename
+from commonplace.call import Call
+from commonplace.events import EventType
+from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
+from commonplace.operation import operation
+from commonplace.resource import Resource
+from commonplace.rooms.agents import store
+from commonplace.rooms.agents.model import AgentStatusListing
 from commonplace.store.database import Tx
+
+
+@operation("resource:agents", role="readonly", session=False)
+async def read_agents(call: Call, project: str) -> AgentStatusListing:
+    """Agents of a project: status, current task, live sessions, locks."""
+    rows = await store.list_agent_statuses(
+        call.tx, project, None, call.now - SESSION_LIVE_MICROSECONDS, call.now
+    )
+    return AgentStatusListing.from_rows(rows, call.now)
+
+
+AGENTS = Resource("agents://{project}", "Agents of a project", read_agents)
+
+
+AGENT_CHANGED = EventType("AgentChanged", AGENTS)
 
 
 async def rename_roster_entry(tx: Tx, rename: AgentRename) -> None:
