@@ -653,6 +653,8 @@ async def test_a_start_costs_the_same_with_a_long_backlog(team):
         )
 
     async def measure() -> float:
+        if team.database.kind == "postgresql":  # as its background workers do soon
+            await team.database.write(lambda tx: tx.run("analyze backlog"))
         best = 1.0
         for _ in range(5):
             began = time.perf_counter()
