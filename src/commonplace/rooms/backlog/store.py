@@ -369,12 +369,12 @@ async def list_own_and_ready_items(tx: Tx, project: str, agent: str, limit: int,
     own, had, ready, lapsed = await tx.together(
         (f"{items} and assigned_to = $2 {_ORDER} limit $3", project, agent, limit),
         (
-            f"{items} and was_claimed_by = $2 and was_claimed_by <> '' and assigned_to = '' {_ORDER} limit $3",
+            f"{items} and was_claimed_by = $2 and was_claimed_by <> '' {_ORDER} limit $3",
             *(project, agent, limit),
         ),
         (f"{items} and status = 'open' and assigned_to = '' and waits = 0 {_ORDER} limit $2", project, limit),
         (
-            f"{items} and claim_session <> '' and claimed_until <= $2 order by claimed_until, n limit $3",
+            f"{items} and claim_session <> '' and claimed_until <= $2 order by claimed_until limit $3",
             *(project, now, limit),
         ),
     )
@@ -382,7 +382,7 @@ async def list_own_and_ready_items(tx: Tx, project: str, agent: str, limit: int,
         row for row in lapsed if row["claim_assigned"] and row["assigned_to"] != agent and not row["waits"]
     ]
     others = sorted([*ready, *free], key=lambda row: (row["rank"], row["created_at"], row["n"]))
-    given_back = [row for row in had if row["status"] == "open"]
+    given_back = [row for row in had if row["status"] == "open" and not row["assigned_to"]]
     return list({row["id"]: row for row in [*own, *given_back, *others]}.values())[:limit]
 
 

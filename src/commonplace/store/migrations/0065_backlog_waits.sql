@@ -10,6 +10,6 @@ create index backlog_filed on backlog (project, created_by, updated_at) where cl
 
 create index backlog_own on backlog (project, assigned_to, rank, created_at, n) where closed = 0;
 
-create index backlog_had on backlog (project, was_claimed_by) where was_claimed_by <> '' and closed = 0;
+create index backlog_had on backlog (project, closed, was_claimed_by) where was_claimed_by <> '';
 
-create index backlog_lapsing on backlog (project, claimed_until) where claim_session <> '' and closed = 0;
+create index backlog_lapsing on backlog (project, closed, claimed_until) where claim_session <> '';
