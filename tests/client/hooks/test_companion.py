@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hooked import Agent, Done, run
+from hooked import Agent, Done, git, run
 from silent_server import SilentServer
 
 import product
@@ -222,3 +222,13 @@ async def test_every_program_is_served_by_the_launcher(window, home, tool):
     await wait_for_companion(home)
     assert (await ann.edit("src/cart.py")).denial == ""
     assert "leased by ann" in (await window("ben").edit("src/cart.py")).denial
+
+
+async def test_own_git_command_explains_that_the_branch_moved(near, shop):
+    ann, ben = near(COMMONPLACE_AGENT="ann"), near(COMMONPLACE_AGENT="ben")
+    for agent in (ann, ben):
+        await agent.start()
+    assert (await ann.shell("git switch -c topic")).denial == ""
+    await asyncio.to_thread(git, shop, "switch", "-q", "-c", "topic")
+    assert "It was not you" not in (await ann.edit("src/cart.py")).context
+    assert "It was not you" in (await ben.edit("src/tax.py")).context

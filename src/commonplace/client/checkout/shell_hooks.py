@@ -16,7 +16,7 @@ from commonplace.client.checkout.acting_author import author_of
 from commonplace.client.checkout.checkout import Checkout, CommandOutcome, OtherLines
 from commonplace.client.checkout.git_program import GitFailed
 from commonplace.client.checkout.ledger import Author, LedgerBusy, list_ledger_roots
-from commonplace.client.companion import fault_log, prevented
+from commonplace.client.companion import fault_log, head_moves, prevented
 from commonplace.client.companion.hook_event import HookAnswer
 from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.companion.hook_state import HookState
@@ -194,6 +194,8 @@ def on_before_shell(hook_run: HookRun) -> HookAnswer:
         names = {line.author.name for lines in others.values() for line in lines}
         prevented.report_prevented(hook_run, "command_denied", event.command, (), sorted(names))
         return HookAnswer(denial=f"{denial} Nothing was changed.")
+    if "git" in event.command:
+        head_moves.note_own_command(hook_run)
     rewritten = _narrow_stash(event.command, commands, others.get(checkouts[0].root, []) if checkouts else [])
     if checkouts and hook_run.state.is_first_time(f"git hooks of {checkouts[0].root}"):
         _install_git_hooks(checkouts[0].root)
