@@ -280,6 +280,26 @@ A command is a program, its subcommand and flags that must all be there; `|` sep
 Commits and test results in brackets are those that an agent named; "Seen" is what its hooks saw.""",
     ),
     Command(
+        "how",
+        "how something is run here: commands that worked in earlier sessions",
+        run="client.people.known_commands:print_how",
+        calls=True,
+        flags=(Flag("words", "what to run, such as pytest", nargs="+"), *PROJECT_FLAGS),
+        text="""Print invocations that worked in sessions of this project: where, how often, when. Commands that delete, push,
+publish or change permissions are never among them.
+  commonplace how pytest
+  commonplace how run the tests""",
+    ),
+    Command(
+        "fix",
+        "what overcame an error here in an earlier session",
+        run="client.people.known_commands:print_fixes",
+        calls=True,
+        flags=(Flag("words", "the error's message", nargs="+"), *PROJECT_FLAGS),
+        text="""Print what was done after this error when it did not come back in that session.
+  commonplace fix 'ModuleNotFoundError: No module named shop'""",
+    ),
+    Command(
         "call",
         "run one operation",
         run="cli.call",
