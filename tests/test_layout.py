@@ -37,7 +37,7 @@ FLOORS = (
     ("arguments", "identity", "activity", "notices", "events", "operation", "resource", "project"),
     ("search",),
     ("transcripts.archive",),
-    ("call", "boot", "room"),
+    ("call", "boot", "room", "tool_schema"),
     ("rooms",),
     ("catalogue", "backup"),
     ("edges", "librarian.server_watch"),

@@ -29,7 +29,7 @@ from commonplace.identity import acting
 from commonplace.identity.names import NameOwner, load_name_owners
 from commonplace.identity.session import ONLY_SESSION, AgentSession, SessionQuery
 from commonplace.notices import take_notices
-from commonplace.operation import Operation, OperationFamily
+from commonplace.operation import SESSION_ARGUMENTS, Operation, OperationFamily
 from commonplace.retention import RetentionProgress
 from commonplace.search.engine import SearchEngine
 from commonplace.search.index import IndexEntry
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LOOK_AGAIN_SECONDS = 1.0
+_FOUND_BY = "memory_find_operation finds names."
 
 
 class Call(msgspec.Struct):
@@ -181,6 +182,19 @@ class Calls:
             raise suggestions.unknown_operation(name, self.catalogue.tools)
         return tool.pick_operation(given) if isinstance(tool, OperationFamily) else (tool, given)
 
+    def _unwrap_call(self, name: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """The call itself, or the one that it asks for, of a tool that models are shown."""
+        tool = self.catalogue.tools.get(name)
+        while isinstance(tool, Operation) and tool.runs_another:
+            outer = tool.parse_arguments(given, SecretMask())
+            sessions = {key: given[key] for key in SESSION_ARGUMENTS if key in given}
+            own = {} if SESSION_ARGUMENTS & outer["arguments"].keys() else sessions
+            name, given = outer["name"], own | outer["arguments"]
+            tool = self.catalogue.tools.get(name)
+            if name not in self.catalogue.model_tools:
+                raise suggestions.unknown_operation(name, self.catalogue.model_tools, _FOUND_BY)
+        return name, given
+
     async def run(self, name: str, given: Mapping[str, Any], caller: Caller) -> Answer:
         """Run the tool of this name."""
         return await self._run_audited(name, given, caller)
@@ -200,6 +214,7 @@ class Calls:
         mask, rest = SecretMask(self.settings.secrets), given
         try:
             if operation is None:
+                name, given = self._unwrap_call(name, given)
                 operation, rest = self.find_operation(name, given)
             access.require_role(caller, operation.role, operation.name)
             rest, key = idempotency.take_request_key(operation, rest, caller)

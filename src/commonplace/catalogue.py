@@ -27,7 +27,8 @@ from commonplace.rooms import (
     workspaces,
 )
 
-# The dozen tools that every agent needs every day. Every other toolset is the operations of its rooms.
+# The dozen tools that every agent needs every day, and two that reach every other. A client that shows each tool to its
+# model gets these. Every other toolset is the operations of its rooms.
 # memory_heartbeat is not among them: every call counts as a sign of life.
 CORE_TOOLSET = (
     "memory_start_session",
@@ -42,6 +43,8 @@ CORE_TOOLSET = (
     "memory_send_message",
     "memory_get_messages",
     "memory_update_work",
+    "memory_find_operation",
+    "memory_call_operation",
 )
 
 # For programs, or another name of what is listed.

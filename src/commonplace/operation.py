@@ -38,7 +38,7 @@ _SESSION_ARGUMENTS: dict[SessionRequirement, str] = {
     "optional": "session_id",
     "own": "agent_session",
 }
-
+SESSION_ARGUMENTS = frozenset(_SESSION_ARGUMENTS.values())
 
 _DEFAULT_ACTION = "list"
 
@@ -82,6 +82,8 @@ class Operation:
     reads_when_bare: bool = False
     keywords: str = ""
     """Words by which a model may look for it, shown in tools/list only."""
+    runs_another: bool = False
+    """Whether its arguments are the `name` and `arguments` of the call that runs in its place."""
 
     @cached_property
     def is_recorded(self) -> bool:
@@ -178,7 +180,7 @@ class Operation:
 
     def _drop_unused_session(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Hooks and models name their session in every call, also where none is needed."""
-        unused = set(_SESSION_ARGUMENTS.values()) - self._argument_types.keys()
+        unused = SESSION_ARGUMENTS - self._argument_types.keys()
         return {name: value for name, value in given.items() if name not in unused}
 
     def _resolve_aliases(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -211,6 +213,7 @@ def operation(
     leaves_notices: bool = False,
     reads_when_bare: bool = False,
     keywords: str = "",
+    runs_another: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Wrap a function as an operation; nothing is registered, the catalogue lists it.
 
@@ -239,6 +242,7 @@ def operation(
         leaves_notices,
         reads_when_bare,
         keywords,
+        runs_another,
     )
 
 

@@ -101,7 +101,8 @@ class Catalogue:
 
     @cached_property
     def listed_tools(self) -> frozenset[str]:
-        return self.model_tools - self.unlisted
+        """The names of the tools of all rooms that a client is shown that looks for tools when it needs them."""
+        return frozenset(tool.name for room in self.rooms for tool in room.operations) - self.unlisted
 
     @cached_property
     def boot_sections(self) -> tuple[BootSection, ...]:

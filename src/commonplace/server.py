@@ -195,8 +195,8 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
     from commonplace.edges.http import listener  # noqa: PLC0415 - stdio, which must start at once, needs none of HTTP
     from commonplace.edges.project_events import ProjectEvents  # noqa: PLC0415 - as above
     from commonplace.edges.readiness import Readiness  # noqa: PLC0415 - as above
-    from commonplace.edges.schema import prepare_schemas  # noqa: PLC0415 - over stdio nobody waits beside a first list
     from commonplace.edges.shared_subscriptions import SharedSubscriptions  # noqa: PLC0415 - as above
+    from commonplace.tool_schema import prepare_schemas  # noqa: PLC0415 - over stdio nobody waits beside a first list
 
     _require_keys_or_loopback(settings)
     _end_on_signal()

@@ -326,7 +326,7 @@ async def test_toolsets_narrow_what_this_agent_is_shown_and_nobody_else(folder: 
     async with (
         proxied(*flags, COMMONPLACE_TOOLSETS="core") as narrow,
         proxied(*flags, "--toolsets", "core,work") as wider,
-        proxied(*flags) as whole,
+        proxied(*flags, "--toolsets", "all") as whole,
     ):
         shown = [len((await agent.ask("tools/list"))["result"]["tools"]) for agent in (narrow, wider, whole)]
     assert 0 < shown[0] < shown[1] < shown[2]

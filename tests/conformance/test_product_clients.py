@@ -3,11 +3,11 @@
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, types
 from test_conformance import inspect
 
 import product
@@ -16,7 +16,13 @@ from patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("installed")]
 
-TOOLS = CATALOGUE.listed_tools
+CORE = frozenset(CATALOGUE.toolsets["core"])
+CLIENTS = {
+    "claude-code": CATALOGUE.listed_tools,
+    "codex-mcp-client": CATALOGUE.listed_tools,
+    "gemini-cli-mcp-client": CORE,
+    "never-heard-of": CORE,
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +41,9 @@ def over(request: pytest.FixtureRequest, server: product.Product, tmp_path: Path
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_inspector_lists_every_operation_without_complaint(over: list[str], era: str):
+def test_inspector_lists_the_tools_without_complaint(over: list[str], era: str):
     listed = inspect(over, era, "--method", "tools/list", "--strict")
-    assert {tool["name"] for tool in listed["tools"]} == TOOLS
+    assert {tool["name"] for tool in listed["tools"]} == CORE
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
@@ -55,18 +61,46 @@ async def test_sdk_client_works_over_stdio(tmp_path: Path, mode: str):
         listed = await client.list_tools()
         called = await client.call_tool("memory_start_session", {"project": "shop"})
         refused = await client.call_tool("memory_heartbeat", {"session_id": "nobody"})
-    assert {tool.name for tool in listed.tools} == TOOLS
+    assert {tool.name for tool in listed.tools} == CORE
     assert json.loads(called.content[0].text)["project"] == "shop"
     assert (refused.is_error, json.loads(refused.content[0].text)["error"]) == (True, "session_not_found")
 
 
 @pytest.mark.parametrize(
     ("path", "names"),
-    [("/mcp/x/core", CATALOGUE.toolsets["core"]), ("/mcp/x/admin", CATALOGUE.toolsets["admin"])],
+    [
+        ("/mcp/x/core", CORE),
+        ("/mcp/x/admin", CATALOGUE.toolsets["admin"]),
+        ("/mcp/x/all", CATALOGUE.listed_tools),
+    ],
 )
 async def test_sdk_client_sees_the_toolset_of_its_address(
-    server: product.Product, path: str, names: tuple[str, ...]
+    server: product.Product, path: str, names: Collection[str]
 ):
     async with asyncio.timeout(PATIENCE_SECONDS), Client(f"{server.url}{path}") as client:
         listed = await client.list_tools()
     assert {tool.name for tool in listed.tools} == set(names)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("name", CLIENTS)
+async def test_client_is_shown_what_it_can_hold_and_reaches_everything(
+    server: product.Product, name: str, mode: str
+):
+    client_info = types.Implementation(name=name, version="1")
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        Client(f"{server.url}/mcp", mode=mode, client_info=client_info) as client,
+    ):
+        listed = await client.list_tools()
+        started = await client.call_tool("memory_start_session", {"project": "shop"})
+        own = {"session_id": json.loads(started.content[0].text)["session_id"]}
+        found = await client.call_tool("memory_find_operation", {"query": "add a task to the backlog"})
+        first = json.loads(found.content[0].text)["operations"][0]["name"]
+        added = await client.call_tool(
+            "memory_call_operation", own | {"name": first, "arguments": {"title": "Sell tea"}}
+        )
+        items = await client.call_tool("memory_list_backlog", own)
+    assert {tool.name for tool in listed.tools} == CLIENTS[name]
+    assert (first, added.is_error) == ("memory_add_backlog_item", False)
+    assert "Sell tea" in items.content[0].text

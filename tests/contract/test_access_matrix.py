@@ -17,13 +17,13 @@ from commonplace import access, errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.edges.schema import input_schema
 from commonplace.identity import session as agent_session
 from commonplace.masking.session_ids import hash_session_id
 from commonplace.operation import Operation, OperationFamily
 from commonplace.rooms.admin import store as keys
 from commonplace.store.database import Tx
 from commonplace.store.schema import project_tables
+from commonplace.tool_schema import input_schema
 from team import HandClock
 
 OWN, FOREIGN = "shop", "bank"

@@ -129,7 +129,7 @@ async def test_readonly_view_narrows_what_any_key_may_do(tmp_path: Path, clock: 
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         for path in ("/mcp", "/mcp/readonly", "/mcp/x/work/readonly"):
             _, reply = await wire.post(path, message, headers)
-            assert reply["error"]["code"] == -32602
+            assert json.loads(reply["result"]["content"][0]["text"])["error"] == "forbidden"
 
 
 async def test_a_tool_beyond_the_role_of_a_key_is_refused_over_mcp_and_the_refusal_is_audited(

@@ -12,8 +12,8 @@ import pytest
 
 from commonplace import access
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.schema import input_schema
 from commonplace.operation import Operation, OperationFamily
+from commonplace.tool_schema import input_schema
 from team import Agent, Team, on_sqlite
 
 MARK = "zqx sent words"

@@ -38,7 +38,7 @@ def _named_tools(text: str) -> set[str]:
 
 
 async def test_instructions_are_a_map_of_less_than_three_hundred_words(team):
-    text = _instructions(team, ToolView())
+    text = _instructions(team, ToolView(frozenset({"all"})))
     assert len(text.split()) < MAX_WORDS
     assert {"memory_list_backlog", "memory_get_spec", "search_sessions"} <= _named_tools(text)
 

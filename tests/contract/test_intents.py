@@ -6,16 +6,13 @@ is only scored: add intents to it freely, but do not look at which ones miss whe
 measures nothing.
 """
 
-import math
-import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.schema import tool_definition
+from commonplace.rooms.projects.operation_search import rank_tools
 
 Intents = Mapping[str, frozenset[str]]
 
@@ -36,42 +33,11 @@ def held_out() -> Intents:
     return _read_intents("held_out.txt")
 
 
-def _words(text: str) -> list[str]:
-    words = re.findall(r"[a-z0-9]+", text.lower().replace("_", " "))
-    return [word.removesuffix("s") if len(word) > 3 else word for word in words]
-
-
-class ToolSearch:
-    """BM25 over the names, descriptions and parameters of all tools that models are shown."""
-
-    def __init__(self) -> None:
-        self.documents = {name: Counter(self._read_tool(name)) for name in sorted(CATALOGUE.model_tools)}
-        self.document_counts = Counter(word for words in self.documents.values() for word in words)
-        self.mean_length = sum(words.total() for words in self.documents.values()) / len(self.documents)
-
-    def _read_tool(self, name: str) -> list[str]:
-        tool = tool_definition(CATALOGUE.tools[name])
-        return _words(f"{name} {tool['description']} {' '.join(tool['inputSchema']['properties'])}")
-
-    def rank_tools(self, intent: str) -> list[str]:
-        words = set(_words(intent))
-        return sorted(self.documents, key=lambda name: -self._score(words, self.documents[name]))
-
-    def _score(self, words: set[str], document: Counter[str]) -> float:
-        length = 1.2 * (0.25 + 0.75 * document.total() / self.mean_length)
-        return sum(
-            self._rarity(word) * document[word] * 2.2 / (document[word] + length)
-            for word in words & document.keys()
-        )
-
-    def _rarity(self, word: str) -> float:
-        count = self.document_counts[word]
-        return math.log(1 + (len(self.documents) - count + 0.5) / (count + 0.5))
-
-
 def _share_found(intents: Intents, depth: int) -> float:
-    search = ToolSearch()
-    found = sum(bool(right & set(search.rank_tools(intent)[:depth])) for intent, right in intents.items())
+    found = sum(
+        bool(right & {tool.name for tool in rank_tools(CATALOGUE, intent)[:depth]})
+        for intent, right in intents.items()
+    )
     return found / len(intents)
 
 

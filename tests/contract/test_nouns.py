@@ -9,10 +9,10 @@ from commonplace.backup.pages import format_backlog_item
 from commonplace.catalogue import CATALOGUE
 from commonplace.client.people.backlog import list_more_fields
 from commonplace.clock import iso
-from commonplace.edges.schema import input_schema
 from commonplace.rooms.backlog.model import BACKLOG
 from commonplace.store.database import Row
 from commonplace.store.nouns import NounColumn, NounTable
+from commonplace.tool_schema import input_schema
 from team import Team
 
 Surface = Callable[[Team, Row], Awaitable[Mapping[str, Any]]]

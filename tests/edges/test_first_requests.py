@@ -12,10 +12,9 @@ from typing import Any
 import pydantic
 import pytest
 
-from commonplace import server
+from commonplace import server, tool_schema
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.edges import schema
 from commonplace.operation import Operation
 from commonplace.room import list_operations
 from patience import PATIENCE_SECONDS
@@ -56,7 +55,8 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for operation in list_all_operations():
         for name in ("argument_model", "_validator", "_list_arguments"):
             operation.__dict__.pop(name, None)
-    schema.encode_tool_definition.cache_clear()
+    for cached in (tool_schema.encode_tool_definition, tool_schema._model_schema):
+        cached.cache_clear()
     return names
 
 
@@ -116,7 +116,7 @@ async def test_first_lists_and_calls_build_nothing(tmp_path: Path, built: list[s
 
 
 def test_every_operation_is_prepared(built: list[str]):
-    schema.prepare_schemas(CATALOGUE)
+    tool_schema.prepare_schemas(CATALOGUE)
     missing = [
         operation.name for operation in list_all_operations() if "argument_model" not in vars(operation)
     ]

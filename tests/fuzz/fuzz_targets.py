@@ -9,9 +9,9 @@ from fuzz_server import FuzzRequest, FuzzServer
 from fuzz_values import HOSTILE_TEXTS, ValueMaker, encode_json
 
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.schema import input_schema
 from commonplace.operation import OperationFamily
 from commonplace.room import list_operations
+from commonplace.tool_schema import input_schema
 
 SCHEMAS = {name: input_schema(tool) for name, tool in CATALOGUE.tools.items()}
 # Ends the sessions that the other calls need.

@@ -11,8 +11,8 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.cli import operation_call
 from commonplace.cli.command import SERVER_FLAGS, add_flags
 from commonplace.cli.people_commands import CALL_TEXT
-from commonplace.edges.schema import input_schema
 from commonplace.operation import Tool
+from commonplace.tool_schema import input_schema
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ notifications of subscribed resources.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,6 @@ from commonplace.edges.mcp.host import (
     UnknownName,
 )
 from commonplace.edges.mcp.publisher import Publisher
-from commonplace.edges.schema import encode_tool_definition
 from commonplace.events import Event
 from commonplace.operation import Operation, Tool
 from commonplace.quoting.marks import mark_reply
@@ -39,9 +38,13 @@ from commonplace.resource import Resource
 from commonplace.room import list_operations
 from commonplace.rooms.projects.contributes import COMPLETIONS, MAX_PREFIX_CHARACTERS
 from commonplace.rooms.projects.event_feed import find_event_reader
+from commonplace.tool_schema import encode_tool_definition
 
 _MAX_COMPLETIONS = 100
 _MAX_CACHED_VIEWS = 256
+_ALL, _CORE = "all", "core"
+# They look for tools when they need them. Every other client shows each tool of the list to its model.
+_CLIENTS_THAT_SEARCH_TOOLS = ("claude-code", "codex")
 _INSTRUCTIONS = (
     "Commonplace is your team's shared memory. Call memory_start_session first, unless you were told that your session"
     " is started. Later calls on this connection act as it. If a tool does not know you, pass its session_id"
@@ -78,6 +81,7 @@ _TOOLS_BY_INTENT = (
     ("tick off shared steps", ("memory_checklist",)),
     ("discuss in a group", ("create_session", "add_message", "get_context")),
     ("keep a private value or note", ("set_memory", "add_private_note")),
+    ("anything else", ("memory_find_operation", "memory_call_operation")),
     ("stop: leave a handoff", ("memory_end_session",)),
 )
 
@@ -90,7 +94,7 @@ class ProductHost:
     def __init__(self, calls: Calls, identify: Identify, publisher: Publisher) -> None:
         self._calls, self._identify, self._publisher = calls, identify, publisher
         self._catalogue = calls.catalogue
-        self._visible_tools: dict[tuple[ToolView, str], Mapping[str, Tool]] = {}
+        self._visible_tools: dict[tuple[ToolView, bool, str], Mapping[str, Tool]] = {}
         self._stop_listening: dict[str, Callable[[], None]] = {}
         on_request = self._catalogue.toolsets_on_request.values()
         self._names_on_request = {name for names in on_request for name in names}
@@ -117,15 +121,20 @@ class ProductHost:
 
     def list_tools(self, context: McpContext) -> bytes:
         visible = self._find_visible_tools(context)
-        listed = [tool for name, tool in visible.items() if name not in self._catalogue.unlisted]
-        return b"[" + b",".join(map(encode_tool_definition, listed)) + b"]"
+        searches = context.client.startswith(_CLIENTS_THAT_SEARCH_TOOLS)
+        listed = [
+            encode_tool_definition(tool, with_keywords=searches)
+            for name, tool in visible.items()
+            if name not in self._catalogue.unlisted
+        ]
+        return b"[" + b",".join(listed) + b"]"
 
     def list_mirrored_parameters(self, tool: str) -> Sequence[MirroredParameter]:
         del tool
         return ()
 
     async def call_tool(self, context: McpContext, name: str, arguments: dict[str, Any]) -> ToolCallResult:
-        if name not in self._find_visible_tools(context) and not self._is_beyond_role(context, name):
+        if name not in self._catalogue.model_tools and name not in self._names_on_request:
             raise UnknownName("tool", name)
         try:
             answer = await self._calls.run(name, arguments, _narrow_caller(context))
@@ -263,12 +272,15 @@ class ProductHost:
 
     def _find_visible_tools(self, context: McpContext) -> Mapping[str, Tool]:
         """The tools that the view, the server's toolsets and the caller's role allow; computed once."""
-        key = (context.view, context.caller.role)
+        searches = context.client.startswith(_CLIENTS_THAT_SEARCH_TOOLS)
+        key = (context.view, searches, context.caller.role)
         if key not in self._visible_tools:
             caller = _narrow_caller(context)
             if len(self._visible_tools) >= _MAX_CACHED_VIEWS:
                 self._visible_tools.clear()
-            names = self._list_offered_names(context.view)
+            offered = self._calls.settings.toolsets
+            chosen = context.view.toolsets or offered or ({_ALL} if searches else {_CORE})
+            names = self._list_names(chosen) & self._list_names(offered or {_ALL, *chosen})
             self._visible_tools[key] = {
                 name: tool
                 for name, tool in self._catalogue.tools.items()
@@ -276,18 +288,15 @@ class ProductHost:
             }
         return self._visible_tools[key]
 
-    def _is_beyond_role(self, context: McpContext, name: str) -> bool:
-        """Is it a tool of this view that the caller's key may not use? The path of calls refuses it, with an audit row."""
-        return not context.view.readonly and name in self._list_offered_names(context.view)
-
-    def _list_offered_names(self, view: ToolView) -> set[str]:
-        toolsets = {**self._catalogue.toolsets, **self._catalogue.toolsets_on_request}
-        if unknown := sorted((view.toolsets or frozenset()) - toolsets.keys()):
+    def _list_names(self, chosen: Iterable[str]) -> set[str]:
+        toolsets = {
+            **self._catalogue.toolsets,
+            **self._catalogue.toolsets_on_request,
+            _ALL: self._catalogue.listed_tools,
+        }
+        if unknown := sorted(set(chosen) - toolsets.keys()):
             raise UnknownName("toolset", f"{unknown[0]}; choose from {', '.join(toolsets)}")
-        bounds = [view.toolsets or self._catalogue.toolsets, self._calls.settings.toolsets or toolsets]
-        return set.intersection(
-            *({name for toolset in chosen for name in toolsets.get(toolset, ())} for chosen in bounds)
-        )
+        return {name for toolset in chosen for name in toolsets[toolset]}
 
     def _find_resource(self, uri: str) -> tuple[Resource, dict[str, str]]:
         for resource in self._catalogue.resources:

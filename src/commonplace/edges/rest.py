@@ -19,9 +19,9 @@ from commonplace.edges.http.request import Request, read_json
 from commonplace.edges.http.response import Response
 from commonplace.edges.http.router import Route
 from commonplace.edges.reply_schema import ReplySchemas
-from commonplace.edges.schema import input_schema
 from commonplace.room import Catalogue
 from commonplace.rooms.guidelines.rule_set import LOAD_RULES, MAX_VERSION_CHARACTERS
+from commonplace.tool_schema import input_schema
 from commonplace.window import RULES_HEADER
 
 _CONTENT_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agent_samples.server import BEARER, FEW, bearer
+from agent_samples.server import BEARER, MCP, bearer
 
 SETTINGS = {
     ".cursor/mcp.json": b'{"mcpServers": {"linear": {"url": "https://mcp.example.com/sse"}}}',
@@ -20,11 +20,11 @@ SETTINGS = {
 """,
 }
 
-CONNECTION = (".cursor/mcp.json", ("mcpServers",), {"url": FEW, "headers": BEARER})
+CONNECTION = (".cursor/mcp.json", ("mcpServers",), {"url": MCP, "headers": BEARER})
 PROJECT_CONNECTION = (
     ".cursor/mcp.json",
     ("mcpServers",),
-    {"url": FEW, "headers": bearer("${env:COMMONPLACE_KEY}")},
+    {"url": MCP, "headers": bearer("${env:COMMONPLACE_KEY}")},
 )
 HOOKS = (
     ".cursor/hooks.json",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent_samples.server import BEARER, FEW, bearer
+from agent_samples.server import BEARER, MCP, bearer
 
 SETTINGS = {
     ".gemini/settings.json": b"""// settings of Gemini
@@ -19,11 +19,11 @@ SETTINGS = {
 """,
 }
 
-CONNECTION = (".gemini/settings.json", ("mcpServers",), {"httpUrl": FEW, "headers": BEARER})
+CONNECTION = (".gemini/settings.json", ("mcpServers",), {"httpUrl": MCP, "headers": BEARER})
 PROJECT_CONNECTION = (
     ".gemini/settings.json",
     ("mcpServers",),
-    {"httpUrl": FEW, "headers": bearer("$COMMONPLACE_KEY")},
+    {"httpUrl": MCP, "headers": bearer("$COMMONPLACE_KEY")},
 )
 HOOKS = (
     ".gemini/settings.json",

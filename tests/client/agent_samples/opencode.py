@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent_samples.server import BEARER, FEW, bearer
+from agent_samples.server import BEARER, MCP, bearer
 
 SETTINGS = {
     ".config/opencode/opencode.jsonc": b"""{
@@ -23,12 +23,12 @@ SETTINGS = {
 CONNECTION = (
     ".config/opencode/opencode.json",
     ("mcp",),
-    {"type": "remote", "url": FEW, "enabled": True, "headers": BEARER},
+    {"type": "remote", "url": MCP, "enabled": True, "headers": BEARER},
 )
 PROJECT_CONNECTION = (
     "opencode.json",
     ("mcp",),
-    {"type": "remote", "url": FEW, "enabled": True, "headers": bearer("{env:COMMONPLACE_KEY}")},
+    {"type": "remote", "url": MCP, "enabled": True, "headers": bearer("{env:COMMONPLACE_KEY}")},
 )
 HOOKS = None
 

@@ -2,8 +2,6 @@
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MCP = "http://127.0.0.1:9123/mcp"
-FEW = f"{MCP}/x/core,work"
-"""For agents without tool search."""
 BEARER = {"Authorization": "Bearer cp_test_key"}
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from agent_samples import claude
-from agent_samples.server import BEARER, FEW, bearer
+from agent_samples.server import BEARER, MCP, bearer
 
 SETTINGS = {
     ".config/Code/User/mcp.json": b"""{
@@ -19,11 +19,11 @@ SETTINGS = {
     ".copilot/hooks/other.json": b'{"hooks": {"Stop": [{"type": "command", "command": "true"}]}}\n',
 }
 
-CONNECTION = (".config/Code/User/mcp.json", ("servers",), {"type": "http", "url": FEW, "headers": BEARER})
+CONNECTION = (".config/Code/User/mcp.json", ("servers",), {"type": "http", "url": MCP, "headers": BEARER})
 PROJECT_CONNECTION = (
     ".vscode/mcp.json",
     ("servers",),
-    {"type": "http", "url": FEW, "headers": bearer("${input:commonplace-key}")},
+    {"type": "http", "url": MCP, "headers": bearer("${input:commonplace-key}")},
 )
 HOOKS = (
     ".copilot/hooks/commonplace.json",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent_samples.server import BEARER, BYTE_ORDER_MARK, FEW
+from agent_samples.server import BEARER, BYTE_ORDER_MARK, MCP
 
 SETTINGS = {
     ".codeium/windsurf/mcp_config.json": BYTE_ORDER_MARK + b'{\n  "mcpServers": {\n  }\n}\n',
@@ -18,7 +18,7 @@ SETTINGS = {
 CONNECTION = (
     ".codeium/windsurf/mcp_config.json",
     ("mcpServers",),
-    {"serverUrl": FEW, "headers": BEARER},
+    {"serverUrl": MCP, "headers": BEARER},
 )
 PROJECT_CONNECTION = None
 HOOKS = (

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 from agent_samples import load_samples
-from agent_samples.server import BEARER, FEW
+from agent_samples.server import BEARER, MCP
 from user import User
 
-from commonplace.catalogue import CATALOGUE
 from commonplace.client.agents import AGENTS, load_settings
-from commonplace.client.install import client_config
 from commonplace.client.link import remote
 from commonplace.client.link.remote import RemoteServer
 
@@ -99,7 +97,7 @@ def test_connect_dry_run_shows_the_diff(user: User):
     before = user.snapshot()
     shown = user.runs("connect", "cursor", "--dry-run", *SERVER)
     assert (
-        f'+{{"mcpServers": {{"linear": {{"url": "https://mcp.example.com/sse"}}, "commonplace": {{"url": "{FEW}"'
+        f'+{{"mcpServers": {{"linear": {{"url": "https://mcp.example.com/sse"}}, "commonplace": {{"url": "{MCP}"'
         in shown
     )
     assert "cp_test_key" not in shown
@@ -124,9 +122,7 @@ def test_connect_takes_server_and_key_from_the_environment(user: User):
 
 def test_connect_without_any_server_assumes_where_serve_listens(user: User):
     user.runs("connect", "--force", "cursor")
-    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {
-        "url": "http://127.0.0.1:8080/mcp/x/core,work"
-    }
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {"url": "http://127.0.0.1:8080/mcp"}
     assert not (user.home / ".commonplace/config.toml").exists()
 
 
@@ -134,16 +130,14 @@ def test_connect_finds_the_server_that_runs_on_this_machine(user: User):
     user.has({"state/server.json": b'{"url": "http://127.0.0.1:9200", "pid": 1, "token": "cp_owner_token"}'})
     user.set("COMMONPLACE_DATA", str(user.home / "state"))
     user.runs("connect", "--force", "cursor")
-    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {
-        "url": "http://127.0.0.1:9200/mcp/x/core,work"
-    }
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"] == {"url": "http://127.0.0.1:9200/mcp"}
 
 
 def test_connect_writes_into_the_second_form_of_opencode(user: User):
     user.has({".config/opencode/opencode.json": b'{"mcp": {"servers": {"a": {"type": "local"}}}}'})
     user.runs("connect", "opencode", *SERVER)
     entry = user.reads(".config/opencode/opencode.json")["mcp"]["servers"]["commonplace"]
-    assert entry == {"type": "remote", "url": FEW, "headers": BEARER}
+    assert entry == {"type": "remote", "url": MCP, "headers": BEARER}
 
 
 def test_connect_leaves_the_hooks_of_an_install(user: User):
@@ -256,17 +250,6 @@ def test_connect_of_a_project_without_keys_is_how_its_server_gets_known(user: Us
     assert remote.find_server("sync_token", user.project) == RemoteServer("http://b.lan:1")
 
 
-def test_agents_that_show_every_tool_to_the_model_get_a_fitting_set_and_are_told_so(user: User):
-    few = {name for name, agent in AGENTS.items() if not agent.has_tool_search}
-    assert few == {"cursor", "windsurf", "vscode", "gemini", "opencode"}
-    told = user.runs("install", "--agent", "claude", "cursor", "gemini", "--yes", *SERVER)
-    assert "Cursor, Gemini CLI" in told.replace("Gemini CLI, Cursor", "Cursor, Gemini CLI")
-    assert "--toolsets all" in told
-    assert "--toolsets all" not in user.runs("connect", "claude", *SERVER)
-    toolsets = client_config.DEFAULT_TOOLSETS.split(",")
-    assert 20 <= len({tool for name in toolsets for tool in CATALOGUE.toolsets[name]}) <= 40
-
-
 def test_toolsets_are_remembered_until_others_are_chosen(user: User):
     user.runs("connect", "cursor", *SERVER, "--toolsets", "core, knowledge")
     assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"].endswith(
@@ -277,7 +260,7 @@ def test_toolsets_are_remembered_until_others_are_chosen(user: User):
         assert user.reads(path)["mcpServers"]["commonplace"]["url"].endswith("/mcp/x/core,knowledge")
     user.runs("connect", "cursor", "--force", "--toolsets", "all")
     user.runs("connect", "cursor", "--force")
-    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"].endswith("9123/mcp")
+    assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"].endswith("9123/mcp/x/all")
     assert user.tries("connect", "cursor", "--force", "--toolsets", " , ")[0] == 2
     user.runs("uninstall", "--yes")
     assert not (user.home / ".commonplace/config.toml").exists()

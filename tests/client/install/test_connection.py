@@ -57,7 +57,7 @@ def test_the_key_and_the_toolsets_are_tried_before_they_are_written(
 def test_the_address_may_be_that_of_a_view(user: User, keyed: tuple[product.Product, str], view: str):
     server, key = keyed
     user.runs("connect", "cursor", "--url", f"{server.url}{view}", "--key", key)
-    expected = "/mcp/x/core,work" if view.rstrip("/") == "/mcp" else view
+    expected = view.rstrip("/")
     assert user.reads(".cursor/mcp.json")["mcpServers"]["commonplace"]["url"] == server.url + expected
     config = tomllib.loads(Path(user.home, ".commonplace/config.toml").read_text())
     assert config["url"] == server.url

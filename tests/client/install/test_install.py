@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from agent_samples import load_samples
-from agent_samples.server import BEARER, BYTE_ORDER_MARK, FEW, MCP
+from agent_samples.server import BEARER, BYTE_ORDER_MARK, MCP
 from user import User
 
 from commonplace.client import hook
@@ -140,7 +140,7 @@ def test_install_without_names_sets_up_the_agents_that_are_there(user: User):
     (user.programs / "codex").chmod(0o755)
     user.runs("install", "--yes", *SERVER)
     assert (user.home / ".codex/hooks.json").exists()
-    assert user.reads(".gemini/settings.json")["mcpServers"]["commonplace"]["httpUrl"] == FEW
+    assert user.reads(".gemini/settings.json")["mcpServers"]["commonplace"]["httpUrl"] == MCP
     assert not (user.home / ".claude.json").exists()
 
 

@@ -96,7 +96,7 @@ async def test_the_official_client_reaches_one_toolset_with_the_token_of_the_who
         Client(streamable_http_client(address, http_client=http)) as client,
     ):
         listed = await client.list_tools()
-    assert len(listed.tools) == 12
+    assert len(listed.tools) == 14
     assert len(issuer.clients) == 1
 
 

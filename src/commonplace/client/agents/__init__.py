@@ -25,8 +25,6 @@ class AgentProgram(NamedTuple):
     has_hooks: bool = True
     transcript_tool: str = ""
     """The tool's name in workspaces and archives; empty if only hooks say where its transcripts are."""
-    has_tool_search: bool = True
-    """Whether it looks tools up when they are needed; else its model is shown all of them, so it gets fewer."""
 
 
 AGENTS = {
@@ -34,11 +32,11 @@ AGENTS = {
     for program in (
         AgentProgram("claude", "Claude Code", transcript_tool="claude-code"),
         AgentProgram("codex", "Codex", transcript_tool="codex"),
-        AgentProgram("gemini", "Gemini CLI", transcript_tool="gemini-cli", has_tool_search=False),
-        AgentProgram("cursor", "Cursor", transcript_tool="cursor", has_tool_search=False),
-        AgentProgram("vscode", "VS Code", has_tool_search=False),
-        AgentProgram("windsurf", "Windsurf", has_tool_search=False),
-        AgentProgram("opencode", "opencode", transcript_tool="opencode", has_tool_search=False),
+        AgentProgram("gemini", "Gemini CLI", transcript_tool="gemini-cli"),
+        AgentProgram("cursor", "Cursor", transcript_tool="cursor"),
+        AgentProgram("vscode", "VS Code"),
+        AgentProgram("windsurf", "Windsurf"),
+        AgentProgram("opencode", "opencode", transcript_tool="opencode"),
         AgentProgram("copilot", "Copilot CLI", transcript_tool="copilot-cli"),
     )
 }

@@ -15,7 +15,6 @@ from commonplace.client.install import (
     installed_agents,
     machine,
     own_key,
-    tool_report,
 )
 from commonplace.client.install.agent_settings import Scope
 from commonplace.client.install.changes import RequestedEdit
@@ -30,14 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.print and (key := own_key.create_missing_key(arguments, server)):
         arguments.key, server = key, server._replace(key=key)
     toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)
-    chosen = {
-        agent: client_config.server_of_agent(server, toolsets, agent)
-        for agent in _choose_agents(arguments, this_machine)
-    }
+    chosen = dict.fromkeys(
+        _choose_agents(arguments, this_machine), client_config.choose_view(server, toolsets)
+    )
     if arguments.print:
         _print_entries(chosen, this_machine, scope)
         return 0
-    tools = {} if arguments.force else connection_test.require_connections(chosen.values())
+    if not arguments.force:
+        connection_test.require_connections(chosen.values())
     if arguments.project_scope:
         folder = this_machine.project_folder
         wanted = client_config.plan_project_edits(server, arguments.url, arguments.key, folder)
@@ -55,8 +54,6 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     changes.apply_changes(changed, installed, [server.key])
     _print_report(chosen, changed, scope)
-    if fewer := tool_report.describe_fewer_tools(chosen, tools, is_chosen=bool(toolsets)):
-        print(fewer)
     return 0
 
 

@@ -20,7 +20,6 @@ from commonplace.client.install import (
     machine,
     own_key,
     schedule,
-    tool_report,
 )
 from commonplace.client.install.changes import FileChange, RequestedEdit
 from commonplace.client.install.install_record import InstallRecord
@@ -61,15 +60,14 @@ def _plan_install(arguments: argparse.Namespace) -> InstallPlan:
         arguments.key, server = key, server._replace(key=key)
     toolsets = client_config.choose_toolsets(arguments.toolsets, arguments.url)
     named = [AGENTS[name] for name in dict.fromkeys(arguments.agent or ())]
-    chosen = {
-        agent: client_config.server_of_agent(server, toolsets, agent)
-        for agent in named or installed_agents.find_installed_agents(this_machine)
-    }
+    chosen = dict.fromkeys(
+        named or installed_agents.find_installed_agents(this_machine),
+        client_config.choose_view(server, toolsets),
+    )
     prompts = client_config.choose_learnings(arguments.learnings)
     token = client_config.require_key_characters("--sync-token", arguments.sync_token or "")
-    tools: dict[str, int] = {}
     if not arguments.force:
-        tools = connection_test.require_connections(chosen.values())
+        connection_test.require_connections(chosen.values())
         _warn_about_uploads(server, token)
     wanted = client_config.plan_config_edits(server, arguments.url, arguments.key, prompts, token, toolsets)
     wanted += _plan_agent_edits(chosen, this_machine, prompts > 0)
@@ -97,12 +95,10 @@ def _plan_install(arguments: argparse.Namespace) -> InstallPlan:
         installed,
         server,
         chosen,
-        tools,
         changed,
         [secret for secret in (server.key, token) if secret],
         scheduler,
         is_rescheduled=is_rewritten or is_unscheduled,
-        has_chosen_tools=bool(toolsets),
     )
 
 
@@ -123,8 +119,6 @@ def _wants_guard() -> bool:
 
 def _print_notes(plan: InstallPlan, arguments: argparse.Namespace) -> None:
     print(f"{', '.join(agent.title for agent in plan.chosen)}: connected to {plan.server.url}.")
-    if fewer := tool_report.describe_fewer_tools(plan.chosen, plan.tools, is_chosen=plan.has_chosen_tools):
-        print(fewer)
     if str(program.programs_folder()) not in os.environ.get("PATH", "").split(os.pathsep):
         print(
             f"`commonplace` is in {program.programs_folder()}. To type it in every shell, add that to your PATH."

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from commonplace import errors
-from commonplace.client.agents import AgentProgram
 from commonplace.client.install import files
 from commonplace.client.install.changes import RequestedEdit
 from commonplace.client.install.setting_edits import PutValue, SettingEdit, WriteFile
@@ -17,9 +16,6 @@ from commonplace.client.project import PROJECT_FILE
 DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_LEARNINGS = 10
 _NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z.]+")
-ALL_TOOLS = "all"
-DEFAULT_TOOLSETS = "core,work"
-"""For agents that show every tool to the model: what is needed every day, 33 tools."""
 
 
 def choose_server(url: str | None, key: str | None) -> RemoteServer:
@@ -51,17 +47,16 @@ def _require_toolset_names(toolsets: str) -> str:
     names = [name.strip() for name in toolsets.split(",") if name.strip()]
     if not names or not all(name.isidentifier() and name.isascii() for name in names):
         raise errors.Invalid(
-            f"'{toolsets}' is not a list of toolset names.", hint=f"For example core,work; or {ALL_TOOLS}."
+            f"'{toolsets}' is not a list of toolset names.", hint="For example core,work; or all."
         )
     return ",".join(names)
 
 
-def server_of_agent(server: RemoteServer, toolsets: str, agent: AgentProgram) -> RemoteServer:
-    """The server with the tools that this agent is offered."""
-    chosen = toolsets or (ALL_TOOLS if agent.has_tool_search else DEFAULT_TOOLSETS)
-    if chosen == ALL_TOOLS:
+def choose_view(server: RemoteServer, toolsets: str) -> RemoteServer:
+    """The server with the chosen toolsets; without a choice it shows each agent what fits it."""
+    if not toolsets:
         return server
-    return server._replace(mcp_view=chosen if chosen.startswith("/") else f"/x/{chosen}")
+    return server._replace(mcp_view=toolsets if toolsets.startswith("/") else f"/x/{toolsets}")
 
 
 def require_key_characters(flag: str, secret: str) -> str:

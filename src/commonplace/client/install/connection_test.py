@@ -16,13 +16,13 @@ _FORCE_HINT = "To write the settings anyway, pass --force."
 _KEY_HINT = "Pass --key KEY. An owner creates one with: commonplace key create --name NAME --projects '*'"
 
 
-def require_connections(servers: Iterable[RemoteServer]) -> dict[str, int]:
-    """How many tools each of these views of a server offers; raises a refusal unless all of them can be used."""
-    return {server.mcp_view: _count_tools(server) for server in dict.fromkeys(servers)}
+def require_connections(servers: Iterable[RemoteServer]) -> None:
+    """List the tools of each server; raises a refusal that says what is missing unless all of them can be used."""
+    for server in dict.fromkeys(servers):
+        _list_tools(server)
 
 
-def _count_tools(server: RemoteServer) -> int:
-    """List the server's tools; raises a refusal that says what is missing unless the server lists them."""
+def _list_tools(server: RemoteServer) -> None:
     headers = [
         "Content-Type: application/json",
         "Accept: application/json, text/event-stream",
@@ -43,7 +43,6 @@ def _count_tools(server: RemoteServer) -> int:
     result = reply.get("result")
     if answer.status != _OK or not isinstance(result, dict):
         raise _refuse_answer(server, answer.status, reply)
-    return len(result.get("tools", ()))
 
 
 def is_upload_refused(url: str, secret: str) -> bool:

@@ -20,20 +20,16 @@ class InstallPlan:
     server: RemoteServer
     chosen: Mapping[AgentProgram, RemoteServer]
     """The agents, each with the server as it will see it."""
-    tools: Mapping[str, int]
-    """How many tools each view of the server offers."""
     changed: Sequence[FileChange]
     secrets: Sequence[str]
     scheduler: str
     is_rescheduled: bool
-    has_chosen_tools: bool
 
 
 def render_summary(plan: InstallPlan, guarded: Path | None) -> str:
     key = "with a key" if plan.server.key else "without a key"
-    lines = [f"Connect to {plan.server.url}, {key}:"]
-    for agent, server in plan.chosen.items():
-        lines.append(_render_line(agent.title, _describe_agent(plan, agent, server)))
+    agents = [_render_line(agent.title, _describe_agent(plan, agent)) for agent in plan.chosen]
+    lines = [f"Connect to {plan.server.url}, {key}:", *agents]
     if plan.is_rescheduled:
         lines.append(_render_line("transcripts", f"uploaded every 15 minutes, by {plan.scheduler}"))
     if guarded is not None:
@@ -48,13 +44,12 @@ def _render_line(label: str, text: str) -> str:
     return f"  {label:{_LABEL_COLUMNS}} {text}"
 
 
-def _describe_agent(plan: InstallPlan, agent: AgentProgram, server: RemoteServer) -> str:
+def _describe_agent(plan: InstallPlan, agent: AgentProgram) -> str:
     files = list(_list_files(plan, agent.name))
     if not files:
         return "no change"
-    tools = f"{plan.tools[server.mcp_view]} tools" if server.mcp_view in plan.tools else "tools"
     parts = {edit.part for change in plan.changed for edit in change.record.edits if edit.agent == agent.name}
-    what = [tools] if "connection" in parts else []
+    what = ["tools"] if "connection" in parts else []
     what += ["hooks"] if "hooks" in parts else []
     return f"{' and '.join(what) or 'settings'}, in {', '.join(files)}"
 

@@ -27,9 +27,9 @@ LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", 
 
 
 class ToolView(msgspec.Struct, frozen=True):
-    """The tools that the client asked for; it can only narrow what the caller may use."""
+    """The tools that the client asked to be shown."""
 
-    toolsets: frozenset[str] | None = None  # None: every toolset the caller may use
+    toolsets: frozenset[str] | None = None  # None: it did not say; {"all"}: everything the caller may use
     readonly: bool = False
 
 

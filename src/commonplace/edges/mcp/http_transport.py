@@ -112,7 +112,7 @@ def _require_view(request: Request) -> ToolView:
 
 @lru_cache(maxsize=1024)
 def _parse_view(path: str, toolsets: str, readonly: str) -> ToolView | None:
-    """The view of `` (everything), `/readonly`, `/x/{sets}` or `/x/{sets}/readonly`; None elsewhere."""
+    """The view of `` (what fits the client), `/readonly`, `/x/{sets}` or `/x/{sets}/readonly`; None elsewhere."""
     is_readonly = readonly.lower() in {"1", "true", "yes"}
     match path.strip("/").split("/"):
         case [""]:
@@ -128,4 +128,4 @@ def _parse_view(path: str, toolsets: str, readonly: str) -> ToolView | None:
 
 def _parse_toolsets(names: str) -> frozenset[str] | None:
     chosen = frozenset(name.strip().lower() for name in names.split(",") if name.strip())
-    return None if not chosen or "all" in chosen else chosen
+    return chosen or None

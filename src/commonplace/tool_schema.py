@@ -10,7 +10,6 @@ import msgspec
 
 from commonplace.operation import Operation, OperationFamily, Tool
 from commonplace.room import Catalogue, list_operations
-from commonplace.rooms.sessions.model import UNKNOWN_AGENT
 
 _NOISE_KEYS = frozenset({"title", "additionalProperties"})
 # Models are not shown the bounds of texts, which cost tokens and are explained by the refusal; programs get them.
@@ -38,6 +37,7 @@ _PROGRAM_ARGUMENT_NAMES = frozenset(
 # Replies say what they left out, so their bounds and defaults tell a model nothing.
 _PAGING_ARGUMENTS = frozenset({"limit", "offset", "max_tokens"})
 _OBVIOUS_MINIMUM = 1
+_OBVIOUS_DEFAULTS: tuple[object, ...] = (None, "", [], False, "unknown", {})
 _ENDLESS = 100
 _LONG_LIST_ITEMS = 20
 
@@ -72,25 +72,31 @@ def tool_annotations(tool: Tool) -> dict[str, bool]:
     return {name: hint for name, hint in hints.items() if hint is not _DEFAULT_HINTS[name]}
 
 
-def tool_definition(tool: Tool) -> dict[str, Any]:
-    """The entry of tools/list, as short as possible."""
+def tool_definition(tool: Tool, *, with_keywords: bool = True) -> dict[str, Any]:
+    """The entry of tools/list, as short as possible. Keywords are for clients that search the tools."""
+    has_keywords = tool.keywords and with_keywords
+    return {
+        "name": tool.name,
+        "description": f"{tool.description} Also: {tool.keywords}." if has_keywords else tool.description,
+        "inputSchema": _model_schema(tool),
+        "annotations": tool_annotations(tool),
+    }
+
+
+@cache
+def _model_schema(tool: Tool) -> dict[str, Any]:
     schema = _build_schema(tool, _NOISE_KEYS | _TEXT_BOUND_KEYS)
     shown = {
         name: {"type": "integer"} if name in _PAGING_ARGUMENTS else kind
         for name, kind in schema["properties"].items()
         if name not in _PROGRAM_ARGUMENT_NAMES and f"{tool.name}.{name}" not in _PROGRAM_ARGUMENTS
     }
-    return {
-        "name": tool.name,
-        "description": f"{tool.description} Also: {tool.keywords}." if tool.keywords else tool.description,
-        "inputSchema": schema | {"properties": shown},
-        "annotations": tool_annotations(tool),
-    }
+    return schema | {"properties": shown}
 
 
 @cache
-def encode_tool_definition(tool: Tool) -> bytes:
-    return msgspec.json.encode(tool_definition(tool))
+def encode_tool_definition(tool: Tool, *, with_keywords: bool) -> bytes:
+    return msgspec.json.encode(tool_definition(tool, with_keywords=with_keywords))
 
 
 def prepare_schemas(catalogue: Catalogue) -> None:
@@ -102,7 +108,8 @@ def prepare_schemas(catalogue: Catalogue) -> None:
     ):
         operation.prepare_arguments()
     for name in catalogue.model_tools:
-        encode_tool_definition(catalogue.tools[name])
+        for with_keywords in (True, False):
+            encode_tool_definition(catalogue.tools[name], with_keywords=with_keywords)
 
 
 def _operation_schema(operation: Operation, noise: frozenset[str]) -> dict[str, Any]:
@@ -143,13 +150,15 @@ def _drop_noise(schema: Any, noise: frozenset[str]) -> Any:
         for key, value in schema.items()
         if key not in noise and not _is_obvious(key, value, noise)
     }
+    if "enum" not in (items := short.get("items", {})) and "properties" not in items:
+        items.pop("description", None)  # the list has one of its own
     return _drop_null_choice(short)
 
 
 def _is_obvious(key: str, value: Any, noise: frozenset[str]) -> bool:
     """Whether a default or a bound can be left out: empty defaults always, for models also usual bounds."""
     if key == "default":
-        return value in (None, "", [], False, UNKNOWN_AGENT)
+        return value in _OBVIOUS_DEFAULTS
     if noise == _NOISE_KEYS:
         return False
     return (
