@@ -57,11 +57,11 @@ all-tests: develop
 	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 docs: setup ## regenerate docs/operations, the tool snapshots and the manifests of plugins
-	$(BIN)/python -m commonplace.edges.docs
+	$(BIN)/python tools/operation_docs.py
 	$(BIN)/python tools/manifests.py
 
 site: setup ## write the documentation as a folder of HTML files, build/site
-	$(BIN)/python -m commonplace.edges.documentation.write_site build/site
+	PYTHONPATH=tools $(BIN)/python -m documentation.write_site build/site
 
 bench: develop ## run the benchmarks and print ratios
 	$(BIN)/python -m bench $(ARGS)

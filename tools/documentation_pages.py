@@ -1,11 +1,11 @@
-"""A build hook: the wheel carries the pages of the documentation, which the server shows at /docs."""
+"""A build hook: the wheel carries the pages of the documentation, which the server sends at /docs."""
 
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PAGES = "commonplace/edges/documentation/pages"
+PAGES = "commonplace/docs"
 
 
 class DocumentationPages(BuildHookInterface[Any]):
@@ -14,5 +14,7 @@ class DocumentationPages(BuildHookInterface[Any]):
         if version == "editable":
             return
         top = Path(self.root)
-        for source in (*top.glob("*.md"), *top.glob("docs/**/*.md")):
-            build_data["force_include"][str(source)] = f"{PAGES}/{source.relative_to(top).as_posix()}"
+        for source in top.glob("docs/**/*.md"):
+            build_data["force_include"][str(source)] = (
+                f"{PAGES}/{source.relative_to(top / 'docs').as_posix()}"
+            )

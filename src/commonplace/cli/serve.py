@@ -62,7 +62,7 @@ def _render_banner(url: str, settings: Settings) -> str:
     lines += [spell_commands(note) for note in config.list_former_variables()]
     lines += ["", *_render_connect_lines(address, agents, settings)]
     lines += ["", f"See what they do: {_render_page_line(address, settings)}"]
-    lines += [f"Documentation:    {address}/docs", "", "Stop with Ctrl-C."]
+    lines += [f"Documentation:    {address}/docs/README.md", "", "Stop with Ctrl-C."]
     return "\n".join(lines)
 
 

@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 from commonplace.call import Calls
 from commonplace.config import Settings
 from commonplace.edges.archives import ArchiveRoutes
-from commonplace.edges.documentation.documentation_routes import DocumentationRoutes
-from commonplace.edges.documentation.page_tree import load_page_tree
+from commonplace.edges.documentation import list_page_routes
 from commonplace.edges.http.client_address import TrustedProxies
 from commonplace.edges.http.machine_hosts import find_machine_hosts
 from commonplace.edges.http.rate_limits import RateLimits
@@ -61,7 +60,7 @@ def build_application(
         probes.public_routes()  # /health, /ready
         | sign_in.public_routes()  # /session
         | WebPage().public_routes()  # /, /now, /work, ..., /assets/*/*
-        | DocumentationRoutes(load_page_tree()).public_routes()  # /docs, /docs/guides/..., /docs/search
+        | list_page_routes()  # /docs/README.md, /docs/guides/...
         | dict(resource_routes or {}),  # /.well-known/oauth-protected-resource, where an issuer is configured
         public_posts=sign_in.public_posts(),  # /sign-in
         allowed_hosts=_list_allowed_hosts(settings),

@@ -94,7 +94,7 @@ def _describe_tool(tool: Tool) -> FoundOperation:
 )
 async def call_operation(
     call: Call, name: Annotated[str, Field(max_length=200)], arguments: dict[str, Any]
-) -> None:
+) -> dict[str, Any]:
     """Call an operation by its name. Use it after memory_find_operation."""
     del call, arguments
     raise AssertionError(f"{name} runs in place of this operation, see Calls.run.")

@@ -1,56 +1,33 @@
-"""The HTML around a page: navigation, search box, table of contents. Every text is escaped here."""
+"""The HTML around a page: navigation and table of contents. Every text is escaped here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import escape
 
-from commonplace.edges.documentation.markdown_page import MarkdownPage, list_navigated_sections
-from commonplace.edges.documentation.page_tree import FRONT_PAGE, PageTree
-from commonplace.edges.documentation.section_search import FoundSection
+from documentation.markdown_page import MarkdownPage, list_navigated_sections
+from documentation.page_tree import FRONT_PAGE, PageTree
 
 TitleOf = Callable[[str], str]
 UrlOf = Callable[[str], str]
 
 
 class PageLayout:
-    """`url_of` gives the address of a page by its path; `search_url` is empty where nobody can search."""
+    """`url_of` gives the address of a page by its path."""
 
-    def __init__(
-        self, tree: PageTree, title_of: TitleOf, url_of: UrlOf, style_url: str, search_url: str
-    ) -> None:
+    def __init__(self, tree: PageTree, title_of: TitleOf, url_of: UrlOf, style_url: str) -> None:
         self._tree, self._title_of, self._url_of = tree, title_of, url_of
-        self._style_url, self._search_url = style_url, search_url
+        self._style_url = style_url
 
     def render_page(self, page: MarkdownPage) -> str:
         body = f"<article>{page.html}{self._render_neighbours(page.path)}</article>{_render_contents(page)}"
         return self._render_shell(page.title, page.path, body)
 
-    def render_results(self, question: str, found: Sequence[FoundSection]) -> str:
-        items = "".join(self._render_result(each) for each in found)
-        head = (
-            f"{len(found)} places" if found else "Nothing found" if question else "Search the documentation"
-        )
-        body = f"<article><h1>{head}</h1><ol class=results>{items}</ol></article>"
-        return self._render_shell("Search", "", body, question)
-
-    def _render_result(self, found: FoundSection) -> str:
-        anchor = "" if found.section.level == 1 else f"#{found.section.anchor}"
-        title = found.page.title if found.section.level == 1 else f"{found.page.title}: {found.section.title}"
-        href = escape(self._url_of(found.page.path) + anchor)
-        return f'<li><a href="{href}">{escape(title)}</a><p>{escape(found.excerpt)}</p></li>'
-
-    def _render_shell(self, title: str, path: str, body: str, question: str = "") -> str:
-        search = (
-            f'<form action="{escape(self._search_url)}"><input type=search name=q aria-label="Search the documentation"'
-            f' placeholder="Search" maxlength=200 value="{escape(question)}"></form>'
-            if self._search_url
-            else ""
-        )
+    def _render_shell(self, title: str, path: str, body: str) -> str:
         front = escape(self._url_of(FRONT_PAGE))
         return (
             f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)} · Commonplace</title>"
             '<meta name=viewport content="width=device-width, initial-scale=1">'
             f'<link rel=stylesheet href="{escape(self._style_url)}">'
-            f'<header><a class=home href="{front}">Commonplace</a>{search}</header>'
+            f'<header><a class=home href="{front}">Commonplace</a></header>'
             f"<main>{self._render_navigation(path)}{body}</main></html>"
         )
 

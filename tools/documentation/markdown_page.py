@@ -8,13 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote
 
-from commonplace.edges.documentation.page_tree import resolve_link
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+from documentation.page_tree import resolve_link
 
 LinkTo = Callable[[str], str | None]
 """The address of a path in the repository; None if the site does not have it."""
@@ -45,8 +45,6 @@ class MarkdownPage:
 
 
 def render_page(path: str, source: str, link_to: LinkTo) -> MarkdownPage:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - a server starts without it and shows pages when asked
-
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     tokens = parser.parse(source)
     page = MarkdownPage(path, path, "")
@@ -62,7 +60,7 @@ def render_page(path: str, source: str, link_to: LinkTo) -> MarkdownPage:
     return page
 
 
-def _read_sections(page: MarkdownPage, tokens: "Sequence[Token]") -> None:
+def _read_sections(page: MarkdownPage, tokens: Sequence[Token]) -> None:
     used: Counter[str] = Counter()
     for position, token in enumerate(tokens):
         if token.type == "heading_open":
@@ -75,7 +73,7 @@ def _read_sections(page: MarkdownPage, tokens: "Sequence[Token]") -> None:
             page.sections[-1].text += "" if is_title else _plain_text(token) + "\n"
 
 
-def _plain_text(token: "Token") -> str:
+def _plain_text(token: Token) -> str:
     if token.children is None:
         return token.content
     breaks = {"softbreak": " ", "hardbreak": " "}
@@ -90,7 +88,7 @@ def _make_anchor(title: str, used: Counter[str]) -> str:
     return slug if used[slug] == 1 else f"{slug}-{used[slug] - 1}"
 
 
-def _rewrite_link(page: MarkdownPage, link: "Token", link_to: LinkTo) -> None:
+def _rewrite_link(page: MarkdownPage, link: Token, link_to: LinkTo) -> None:
     href = str(link.attrGet("href") or "")
     if href.startswith(_OUTSIDE):
         link.attrSet("rel", "noreferrer")

@@ -2,7 +2,7 @@
 
 A block that is fenced as `calls` has lines such as `ann> memory_lock_files {"files": ["cart.py"]}`. Each agent has a
 window of its own, so nobody passes a session_id. `# 45 minutes later` lets time pass. Ids are shortened to `doc_1`,
-and later calls of the page may use the short form. `docs.py` decides which pages there are.
+and later calls of the page may use the short form. `operation_docs.py` decides which pages there are.
 """
 
 import json

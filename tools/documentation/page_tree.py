@@ -1,4 +1,4 @@
-"""Which pages the documentation has, in which order, and where they are: in the wheel, or in a clone of the repository.
+"""Which pages the documentation has, in which order.
 
 docs/README.md is the front page and the navigation at once: each of its `##` headings is a section, and the links of its
 lists are the pages. Pages that it does not name follow in the section of their folder.
@@ -7,11 +7,11 @@ lists are the pages. Pages that it does not name follow in the section of their 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 FRONT_PAGE: Final = "docs/README.md"
+_REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _ROOT_PAGES: Final = (
     "README.md",
     "CHANGELOG.md",
@@ -54,32 +54,22 @@ class PageTree:
         return [FRONT_PAGE, *(page for section in self.sections for page in section.pages)]
 
 
-@lru_cache(maxsize=4)
-def load_page_tree(root: Path | None = None) -> PageTree | None:
-    """The pages below `root`, or of this installation; None if they were left out of it."""
-    top = root or _find_root()
-    if top is None or not (top / FRONT_PAGE).is_file():
-        return None
-    found = sorted(path.relative_to(top).as_posix() for path in (top / "docs").rglob("*.md"))
-    paths = frozenset([*found, *(name for name in _ROOT_PAGES if (top / name).is_file())])
-    front = (top / FRONT_PAGE).read_text(encoding="utf-8")
+def load_page_tree(root: Path = _REPOSITORY) -> PageTree:
+    """The pages below `root`."""
+    found = sorted(path.relative_to(root).as_posix() for path in (root / "docs").rglob("*.md"))
+    paths = frozenset([*found, *(name for name in _ROOT_PAGES if (root / name).is_file())])
+    front = (root / FRONT_PAGE).read_text(encoding="utf-8")
     sections = _read_sections(front, paths)
     labels = {resolve_link(FRONT_PAGE, entry[2]): entry[1] for entry in _ENTRY.finditer(front)}
-    return PageTree(top, paths, (*sections, *_list_folder_sections(sections, paths)), labels)
+    return PageTree(root, paths, (*sections, *_list_folder_sections(sections, paths)), labels)
 
 
-def name_url(path: str) -> str:
-    """The address of a page: /docs/guides/locks for docs/guides/locks.md."""
+def name_file(path: str) -> str:
+    """Where a page is in the site: guides/locks.html for docs/guides/locks.md."""
     if path == FRONT_PAGE:
-        return "/docs"
+        return "index.html"
     name = path.removesuffix(".md").removeprefix("docs/").removesuffix("/README")
-    return f"/docs/{name.lower()}"
-
-
-def _find_root() -> Path | None:
-    here = Path(__file__).resolve()
-    candidates = (here.parent / "pages", here.parents[4])
-    return next((each for each in candidates if (each / FRONT_PAGE).is_file()), None)
+    return f"{name.lower()}.html"
 
 
 def _read_sections(front: str, paths: frozenset[str]) -> list[NavigationSection]:

@@ -4,21 +4,20 @@ import posixpath
 import sys
 from pathlib import Path
 
-from commonplace.edges.documentation.documentation_routes import read_style, render_all
-from commonplace.edges.documentation.markdown_page import render_page
-from commonplace.edges.documentation.page_layout import PageLayout
-from commonplace.edges.documentation.page_tree import FRONT_PAGE, PageTree, load_page_tree, name_url
+from documentation.markdown_page import MarkdownPage, render_page
+from documentation.page_layout import PageLayout
+from documentation.page_tree import PageTree, load_page_tree, name_file
 
 
-def name_file(path: str) -> str:
-    """Where a page is in the folder: guides/locks.html."""
-    return "index.html" if path == FRONT_PAGE else f"{name_url(path).removeprefix('/docs/')}.html"
+def render_all(tree: PageTree) -> dict[str, MarkdownPage]:
+    """Every page with its title, its headings and its links, which lead nowhere yet."""
+    return {path: render_page(path, tree.read(path), lambda _: None) for path in sorted(tree.paths)}
 
 
 def write_site(tree: PageTree, folder: Path) -> int:
     """Write every page with relative links; return the number of bytes."""
     titles = {path: page.title for path, page in render_all(tree).items()}
-    written = {folder / "documentation.css": read_style()}
+    written = {folder / "documentation.css": Path(__file__).with_name("documentation.css").read_bytes()}
     for path in sorted(tree.paths):
         start = posixpath.dirname(name_file(path)) or "."
 
@@ -30,7 +29,7 @@ def write_site(tree: PageTree, folder: Path) -> int:
             return posixpath.relpath(name_file(known), start) if known in tree.paths else None
 
         style = posixpath.relpath("documentation.css", start)
-        layout = PageLayout(tree, titles.__getitem__, url_of, style, "")
+        layout = PageLayout(tree, titles.__getitem__, url_of, style)
         page = render_page(path, tree.read(path), link_to)
         written[folder / name_file(path)] = layout.render_page(page).encode()
     for file, body in written.items():
@@ -41,8 +40,6 @@ def write_site(tree: PageTree, folder: Path) -> int:
 
 def main() -> None:
     tree, folder = load_page_tree(), Path(sys.argv[1] if len(sys.argv) > 1 else "build/site")
-    if tree is None:
-        sys.exit("The pages of the documentation are not installed.")
     size = write_site(tree, folder)
     sys.stdout.write(f"{len(tree.paths)} pages, {size / 1e6:.1f} MB: {folder / 'index.html'}\n")
 
