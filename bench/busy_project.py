@@ -1,6 +1,8 @@
 """python -m bench.busy_project: what one busy project costs itself and others, with PostgreSQL 5 ms away.
 
 The server is a process; its PostgreSQL is behind a relay of 5 ms. Compared are throughputs and latencies of one run.
+Without the lanes of a project (store/project_lanes.py) the neighbour's messages beside 24 writers took 5.6 times as long as
+alone, with them 1.0 times; with reads one after the other (store/shared_reads.py) a session started in 530 ms instead of 130.
 """
 
 import argparse
