@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
-from fixture_tools import IMAGE, MIRRORED, NAMES, TOOLS, Tools, elicit, embedded_resource, form, text
+from fixture_tools import IMAGE, NAMES, TOOLS, Tools, elicit, embedded_resource, form, text
 
 from commonplace.edges.http.router import HttpApplication
 from commonplace.edges.mcp.host import (
@@ -17,7 +17,6 @@ from commonplace.edges.mcp.host import (
     InputRequired,
     ListPage,
     McpContext,
-    MirroredParameter,
     ResourceNotFound,
     ToolCallResult,
     UnknownName,
@@ -89,9 +88,6 @@ class FixtureHost:
 
     def list_tools(self, _context: McpContext) -> bytes:
         return TOOLS
-
-    def list_mirrored_parameters(self, tool_name: str) -> tuple[MirroredParameter, ...]:
-        return MIRRORED if tool_name == "test_x_mcp_header" else ()
 
     async def call_tool(
         self, context: McpContext, name: str, arguments: dict[str, Any]

@@ -6,7 +6,6 @@ from typing import Any
 from commonplace.edges.mcp.host import (
     InputRequired,
     McpContext,
-    MirroredParameter,
     ToolCallResult,
     ToolRefused,
 )
@@ -187,9 +186,6 @@ class Tools:
         self.publisher.publish_resource_update(arguments["uri"])
         return ToolCallResult(text="touched")
 
-    async def x_mcp_header(self, _context: McpContext, arguments: dict[str, Any]) -> ToolCallResult:
-        return ToolCallResult(text=json.dumps(arguments))
-
     async def json_schema_2020_12_tool(
         self, _context: McpContext, arguments: dict[str, Any]
     ) -> ToolCallResult:
@@ -267,20 +263,7 @@ SCHEMAS = {
     "test_touch_resource": form(uri="string"),
     "echo": form(text="string"),
     "json_schema_2020_12_tool": SCHEMA_2020_12,
-    "test_x_mcp_header": {
-        "type": "object",
-        "properties": {
-            "region": {"type": "string", "x-mcp-header": "Region"},
-            "priority": {"type": "integer", "x-mcp-header": "Priority"},
-            "verbose": {"type": "boolean", "x-mcp-header": "Verbose"},
-        },
-    },
 }
-MIRRORED = (
-    MirroredParameter(("region",), "Region", "string"),
-    MirroredParameter(("priority",), "Priority", "integer"),
-    MirroredParameter(("verbose",), "Verbose", "boolean"),
-)
 UNPREFIXED = ("echo", "json_schema_2020_12_tool")
 NAMES = {
     name if name in UNPREFIXED else f"test_{name}": name

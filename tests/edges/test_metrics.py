@@ -7,7 +7,7 @@ from pathlib import Path
 
 from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
-from commonplace.edges.metrics import EventCollector, Metrics
+from commonplace.edges.metrics import Metrics
 from commonplace.edges.readiness import Readiness
 from commonplace.events import append_events
 from commonplace.store.last_backup import LastBackup, write_last_backup
@@ -37,7 +37,7 @@ async def render_metrics(team: Team, address: Path | str, folder: Path) -> str:
     readiness = Readiness(team.calls)
     await readiness.open()
     await readiness.close()
-    metrics = Metrics(team.calls.admission, readiness.store, EventCollector(team.calls.bus))
+    metrics = Metrics(readiness.collector)
     team.calls.observe = metrics.observe_call
     await team.anyone().call("memory_health")
     metrics.set_state(readiness.live_counts, is_ready=not readiness.find_problem())

@@ -6,8 +6,7 @@
     rest.py            POST /api/<operation> and OpenAPI
     archives.py        /archives: transcripts as bytes
     project_events.py  /events: the events of a project as a stream
-    probes.py          /health, /ready, /metrics; readiness.py finds out what /ready says
-    schema.py          a tool as JSON schema; docs.py writes the generated pages from it
+    readiness.py       /live, /health, /ready, /metrics; metrics.py has the figures
 
 What runs beside agents is in client/, the command line in cli/.
 """

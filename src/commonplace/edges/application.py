@@ -14,11 +14,10 @@ from commonplace.edges.http.router import LOOPBACK_HOSTS, HttpApplication, Route
 from commonplace.edges.identity import Identity
 from commonplace.edges.mcp.http_transport import McpHttpTransport
 from commonplace.edges.mcp.publisher import Publisher
-from commonplace.edges.metrics import EventCollector, Metrics, RetentionCollector
-from commonplace.edges.probes import Probes
+from commonplace.edges.metrics import Metrics
 from commonplace.edges.product_host import ProductHost
 from commonplace.edges.project_events import ProjectEvents
-from commonplace.edges.readiness import Readiness
+from commonplace.edges.readiness import Probes, Readiness
 from commonplace.edges.rest import RestApi
 from commonplace.edges.shared_subscriptions import SharedSubscriptions
 from commonplace.edges.web.page_files import WebPage
@@ -37,9 +36,7 @@ def build_application(
     resource_routes: Mapping[str, Route] | None = None,
 ) -> HttpApplication:
     settings, readiness = calls.settings, readiness or Readiness(calls)
-    metrics = Metrics(
-        calls.admission, readiness.store, RetentionCollector(calls.retention), EventCollector(calls.bus)
-    )
+    metrics = Metrics(readiness.collector)
     calls.observe = metrics.observe_call
     probes = Probes(readiness, metrics)
     sign_in = SignIn(calls, identity)

@@ -12,9 +12,8 @@ from urllib.parse import parse_qsl
 
 from commonplace import errors
 from commonplace.call import Calls
-from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.refusals import RangeNotSatisfiable
-from commonplace.edges.http.request import Request
+from commonplace.edges.http.request import Request, parse_integer
 from commonplace.edges.http.response import Header, Response
 from commonplace.edges.http.router import Route
 from commonplace.rooms.archives.operations import get_stored_session, read_bytes, upload_bytes

@@ -24,7 +24,6 @@ from commonplace.edges.mcp.host import (
     Audience,
     ListPage,
     McpContext,
-    MirroredParameter,
     ResourceNotFound,
     ToolCallResult,
     ToolView,
@@ -128,10 +127,6 @@ class ProductHost:
             if name not in self._catalogue.unlisted
         ]
         return b"[" + b",".join(listed) + b"]"
-
-    def list_mirrored_parameters(self, tool: str) -> Sequence[MirroredParameter]:
-        del tool
-        return ()
 
     async def call_tool(self, context: McpContext, name: str, arguments: dict[str, Any]) -> ToolCallResult:
         if name not in self._catalogue.model_tools and name not in self._names_on_request:

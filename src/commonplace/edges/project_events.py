@@ -23,8 +23,7 @@ import msgspec
 from commonplace import errors
 from commonplace.access import ALL_PROJECTS, normalize_project_name
 from commonplace.call import Calls
-from commonplace.edges.http.numbers import parse_integer
-from commonplace.edges.http.request import Request
+from commonplace.edges.http.request import Request, parse_integer
 from commonplace.edges.http.response import ClientWatch, Response
 from commonplace.edges.http.router import Identify, Route
 from commonplace.quoting.marks import mark_reply

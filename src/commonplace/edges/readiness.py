@@ -1,7 +1,7 @@
-"""Whether this server is ready: a write would succeed, its background work gets on, its disk has room.
+"""/live, /health, /ready and /metrics for monitoring, and whether this server is ready: a write would succeed, its
+background work gets on, its disk has room.
 
-A check in the background keeps the last result, so that the answer never waits for the store. /ready and /metrics show
-it (probes.py).
+A check in the background keeps the last result, so that no answer waits for the store.
 """
 
 import asyncio
@@ -11,16 +11,22 @@ import shutil
 import time
 from pathlib import Path
 
-from commonplace import background, errors
+from commonplace import __version__, background, errors
 from commonplace.call import Calls
 from commonplace.clock import HOUR
-from commonplace.edges.store_figures import StoreCollector, measure_store
+from commonplace.edges.http.request import Request
+from commonplace.edges.http.response import Response
+from commonplace.edges.http.router import Route
+from commonplace.edges.metrics import Metrics, ServerCollector, measure_store
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.rooms.admin import store as admin
 from commonplace.store.database import Tx
 
 _log = logging.getLogger(__name__)
 
+_PLAIN_TEXT = b"text/plain; charset=utf-8"
+_PROMETHEUS_TEXT = b"text/plain; version=0.0.4; charset=utf-8"
+_RETRY_AFTER = (b"retry-after", b"2")
 _CHECK_INTERVAL_SECONDS = 2.0
 _CHECK_SECONDS = 3.0
 _COUNT_SECONDS = 1.0
@@ -37,7 +43,7 @@ class Readiness:
         self._problem = "The server is starting."
         self._checked_at = self._counted_at = self._started_at = 0.0
         self._checking: background.BackgroundWork | None = None
-        self.store = StoreCollector(calls)
+        self.collector = ServerCollector(calls)
         self.live_counts = {"active_sessions": 0, "active_locks": 0, "active_signals": 0}
         """Sessions and locks that were live a few seconds ago, and signals of the last hour."""
 
@@ -116,5 +122,41 @@ class Readiness:
             }
 
         self.live_counts = await self._calls.database.read(count_live)
-        self.store.figures = await measure_store(self._calls)
+        self.collector.figures = await measure_store(self._calls)
         self._counted_at = time.monotonic()
+
+
+class Probes:
+    def __init__(self, readiness: Readiness, metrics: Metrics) -> None:
+        self._readiness, self._metrics = readiness, metrics
+
+    def public_routes(self) -> dict[str, Route]:
+        """Routes that answer without a key: nothing in them is worth a secret."""
+        return {"/live": self.send_life, "/health": self.send_health, "/ready": self.send_readiness}
+
+    def routes(self) -> dict[str, dict[str, Route]]:
+        return {"/metrics": {"GET": self.send_metrics}}
+
+    async def send_life(self, _request: Request, response: Response) -> None:
+        """The process answers. Only without this would a restart help: it does not repair a database."""
+        await response.send(200, b"live", content_type=_PLAIN_TEXT)
+
+    async def send_health(self, _request: Request, response: Response) -> None:
+        """The same verdict as that of /ready, with figures for people and programs."""
+        problem = self._readiness.find_problem()
+        state = {"status": "degraded", "message": problem} if problem else {"status": "ok"}
+        body = state | {"version": __version__} | self._readiness.live_counts
+        await response.send_json(503 if problem else 200, body)
+
+    async def send_readiness(self, _request: Request, response: Response) -> None:
+        problem = self._readiness.find_problem()
+        if problem:
+            await response.send(
+                503, f"unavailable: {problem}".encode(), _RETRY_AFTER, content_type=_PLAIN_TEXT
+            )
+        else:
+            await response.send(200, b"ready", content_type=_PLAIN_TEXT)
+
+    async def send_metrics(self, _request: Request, response: Response) -> None:
+        self._metrics.set_state(self._readiness.live_counts, is_ready=not self._readiness.find_problem())
+        await response.send(200, self._metrics.render(), content_type=_PROMETHEUS_TEXT)

@@ -78,9 +78,6 @@ class StageHost:
             [{"name": "-".join(sets), "inputSchema": schema, "readonly": context.view.readonly}]
         ).encode()
 
-    def list_mirrored_parameters(self, _tool: str) -> tuple[()]:
-        return ()
-
     async def call_tool(
         self, context: McpContext, name: str, arguments: dict[str, Any]
     ) -> ToolCallResult | InputRequired:

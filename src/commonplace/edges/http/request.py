@@ -18,7 +18,6 @@ import msgspec
 
 from commonplace import errors
 from commonplace.access import Caller
-from commonplace.edges.http.numbers import parse_integer
 from commonplace.edges.http.refusals import MalformedJson, TooSlow, UnsupportedMediaType
 from commonplace.edges.limits import ClientLimits
 
@@ -31,6 +30,7 @@ _LARGE_BODIES_AT_ONCE: Final = 2
 _SHORT_BODY_BYTES: Final = 64 * 1024
 # Possessive, and the closing quote optional: linear even on a string that never ends.
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _INT64: Final = range(-(2**63), 2**63)
 # A number follows one of these, so that the digits of a text are not looked at.
 _LONG_NUMBER: Final = re.compile(rb"[\s:,\[-][0-9]{19}")
@@ -180,6 +180,12 @@ def _read_part(message: MutableMapping[str, Any]) -> bytes:
 def _find_repeated(pairs: list[tuple[str, str]]) -> frozenset[str]:
     counts = Counter(name for name, _value in pairs)
     return frozenset(name for name, count in counts.items() if count > 1)
+
+
+def parse_integer(text: str) -> int | None:
+    """The number, or None if the text is anything but ASCII digits or does not fit in 64 bits."""
+    number = int(text) if _DIGITS.fullmatch(text) else -1
+    return number if number >= 0 and number in _INT64 else None
 
 
 async def read_json(body: bytes, limits: ClientLimits) -> Any:

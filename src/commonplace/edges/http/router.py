@@ -4,7 +4,7 @@ A page of another site must not reach a server on the reader's own machine, neit
 that suddenly resolves to it (Host): both are compared after parsing, never by prefix.
 
 `HttpApplication` is the ASGI application below every route; what the routes do is in rest.py, archives.py,
-project_events.py, probes.py and mcp/http_transport.py, and `edges/application.py` lists them.
+project_events.py, readiness.py and mcp/http_transport.py, and `edges/application.py` lists them.
 """
 
 import asyncio

@@ -112,14 +112,6 @@ class ListPage(msgspec.Struct, frozen=True):
     next_cursor: str | None = None
 
 
-class MirroredParameter(msgspec.Struct, frozen=True):
-    """A tool argument marked `x-mcp-header`, which the client repeats as `Mcp-Param-<header>`."""
-
-    path: tuple[str, ...]
-    header: str
-    type: str
-
-
 class ToolRefused(Interruption):
     """The tool refuses the call; the model reads why in a failed tool result."""
 
@@ -174,8 +166,6 @@ class Host(Protocol):
 
     def list_tools(self, context: McpContext) -> bytes:
         """The JSON array of tool definitions, encoded once per view and role."""
-
-    def list_mirrored_parameters(self, tool: str) -> Sequence[MirroredParameter]: ...
 
     async def call_tool(
         self, context: McpContext, name: str, arguments: dict[str, Any]

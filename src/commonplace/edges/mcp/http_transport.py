@@ -30,7 +30,6 @@ from commonplace.edges.mcp.messages import (
 from commonplace.edges.mcp.modern.modern_http import (
     METHOD_HEADER,
     NAME_HEADER,
-    PARAM_PREFIX,
     VERSION_HEADER,
     ModernHttp,
 )
@@ -95,7 +94,7 @@ class McpHttpTransport:
 def _refuse_repeated_headers(request: Request) -> None:
     """Of two such headers a proxy may believe the first and we the last."""
     for name in request.repeated_headers:
-        if name in _SINGLE_HEADERS or name.startswith(PARAM_PREFIX):
+        if name in _SINGLE_HEADERS:
             raise ProtocolError(HEADER_MISMATCH, f"The header {name} is repeated.")
 
 

@@ -1,6 +1,6 @@
 """MCP 2026-07-28 over HTTP: headers that repeat the body must agree with it, and each POST is one request.
 
-Clients repeat version, method, name and marked arguments as headers so that a proxy can route on them.
+Clients repeat version, method and name as headers so that a proxy can route on them.
 Results come from modern_server.py; http_transport.py has read the message and chosen the era.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from commonplace.edges.http.refusals import NotAcceptable
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Response
-from commonplace.edges.mcp.host import Host, McpContext, MirroredParameter, ToolView
+from commonplace.edges.mcp.host import Host, McpContext, ToolView
 from commonplace.edges.mcp.messages import (
     HEADER_MISMATCH,
     HTTP_STATUS,
@@ -26,7 +26,6 @@ from commonplace.edges.mcp.messages import (
     encode_error,
     encode_notification,
     encode_result,
-    read_object_param,
     read_params,
     require_request_id,
 )
@@ -43,13 +42,11 @@ from commonplace.edges.mcp.publisher import Publisher, stream_notifications
 VERSION_HEADER: Final = "mcp-protocol-version"
 METHOD_HEADER: Final = "mcp-method"
 NAME_HEADER: Final = "mcp-name"
-PARAM_PREFIX: Final = "mcp-param-"
 
 _OK: Final = 200
 _ACCEPTED: Final = 202
 _NAME_PARAMS: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _BASE64_VALUE: Final = re.compile(r"=\?base64\?(.*)\?=")
-_INTEGER: Final = re.compile(r"(-?[0-9]{1,20})(?:\.0+)?")
 
 
 class ModernHttp:
@@ -82,12 +79,6 @@ class ModernHttp:
         meta = read_required_meta(params)
         _require_same_routing(message, params, meta[VERSION_META], headers)
         require_supported(meta)
-        if message["method"] == "tools/call":
-            mirrored = self._host.list_mirrored_parameters(str(params.get("name")))
-            if mirrored:
-                arguments = read_object_param(params, "arguments")
-                for parameter in mirrored:
-                    _require_same_parameter(parameter, arguments, headers)
         return meta
 
     async def _stream_listener(
@@ -147,17 +138,6 @@ def _require_same_routing(
         raise ProtocolError(HEADER_MISMATCH, f"{NAME_HEADER} differs from params.{name_param} in the body.")
 
 
-def _require_same_parameter(
-    parameter: MirroredParameter, arguments: dict[str, Any], headers: Mapping[str, str]
-) -> None:
-    header = headers.get(PARAM_PREFIX + parameter.header.lower())
-    expected = _render_value(_value_at(arguments, parameter.path))
-    if header is None and expected is None:
-        return
-    if not _is_same_value(parameter, _decode_header(header), expected):
-        raise ProtocolError(HEADER_MISMATCH, f"Mcp-Param-{parameter.header} differs from the argument.")
-
-
 def _decode_header(header: str | None) -> str | None:
     """The value as sent, or unwrapped from `=?base64?...?=`; None where that is malformed."""
     if header is None or not header.startswith("=?"):
@@ -171,26 +151,3 @@ def _decode_header(header: str | None) -> str | None:
         return value.decode() if base64.b64encode(value).decode() == wrapped[1] else None
     except (binascii.Error, UnicodeDecodeError):
         return None
-
-
-def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        if not isinstance(arguments, dict):
-            return None
-        arguments = arguments.get(key)
-    return arguments
-
-
-def _render_value(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, str | int | float) else None
-
-
-def _is_same_value(parameter: MirroredParameter, header: str | None, expected: str | None) -> bool:
-    if header is None or expected is None:
-        return False
-    if parameter.type != "integer":
-        return header == expected
-    left, right = _INTEGER.fullmatch(header), _INTEGER.fullmatch(expected)
-    return left is not None and right is not None and int(left[1]) == int(right[1])
