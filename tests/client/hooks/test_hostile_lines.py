@@ -84,7 +84,9 @@ class Neighbours:
             if name not in kept
             and not ((self.shop / name).is_file() and text in (self.shop / name).read_text())
         ]
-        if git(self.shop, "log", "--branches", "HEAD", "-S", "of ann", "--format=%H", "--not", "--remotes"):
+        if lost:
+            return lost
+        if git(self.shop, "log", "--branches", "-S", "of ann", "--format=%H", "--not", "--remotes"):
             lost.append("in a commit")
         return lost
 

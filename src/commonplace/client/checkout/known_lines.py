@@ -106,7 +106,10 @@ class KnownLines:
 
     def _follow_head(self, *, only_expected: bool = False) -> None:
         """HEAD has moved: what it has now is committed. A commit that was filtered here is known line by line."""
-        ledger, head = self._ledger, self._repository.read_head()
+        ledger = self._ledger
+        if only_expected and all(record.expected_head is None for record in ledger.files.values()):
+            return
+        head = self._repository.read_head()
         if head == ledger.head:
             return
         committed = (

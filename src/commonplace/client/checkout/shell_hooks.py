@@ -204,7 +204,8 @@ def on_before_shell(hook_run: HookRun) -> HookAnswer:
             checkout.begin_command(author, _command_key(hook_run), rewritten or event.command)
         except (GitFailed, LedgerBusy, OSError, ValueError) as error:
             fault_log.log_fault("lines before a command", error)
-    return HookAnswer(arguments={"command": rewritten}) if rewritten else HookAnswer()
+    arguments = {"command": rewritten} if rewritten else None
+    return HookAnswer(arguments=arguments, reports_end=bool(checkouts))
 
 
 def _install_git_hooks(root: str) -> None:

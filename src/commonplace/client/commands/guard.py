@@ -9,8 +9,11 @@ from pathlib import Path
 
 from commonplace import errors
 from commonplace.client.checkout import git_program as git
+from commonplace.client.link import remote
 
 _ACT_OF_HOOK = {"pre-commit": "check", "prepare-commit-msg": "", "post-commit": "committed"}
+_FOLDERS_FILE = "git-hooks"
+"""The folders of hooks that were set up without being asked for one by one."""
 _KEPT_SUFFIX = ".before-commonplace"
 _BEGIN_LINE = b"# >>> commonplace guard: `commonplace guard uninstall` takes these lines away"
 _END_LINE = b"# <<< commonplace guard\n"
@@ -49,6 +52,18 @@ def ensure_installed(root: str) -> None:
     if not git.run_git("ls-files", "--", str(folder), folder=root):
         for name in _ACT_OF_HOOK:
             install_hook(folder, name)
+        with (remote.client_home() / _FOLDERS_FILE).open("a", encoding="utf-8") as file:
+            file.write(f"{folder}\n")
+
+
+def uninstall_everywhere() -> None:
+    """Take the hooks out of every repository in which agents had set them up."""
+    path = remote.client_home() / _FOLDERS_FILE
+    folders = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for folder in dict.fromkeys(folders):
+        for name in _ACT_OF_HOOK:
+            uninstall_hook(Path(folder), name)
+    path.unlink(missing_ok=True)
 
 
 def require_hooks_folder() -> Path:

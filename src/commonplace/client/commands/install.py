@@ -175,6 +175,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
         return 0
     if last:
         _remove_schedule(installed)
+        guard.uninstall_everywhere()
     _print_changes(changed, changes.apply_changes(changed, installed))
     return 0
 

@@ -46,7 +46,7 @@ def answer_with_rules(hook_run: "HookRun", hooks: AgentHooks, act: Act) -> HookA
     if hook_run.has_answered:
         rule_reports.send_waiting(hook_run)
     warning = own_answer.warning or answer.warning
-    return own_answer._replace(warning=warning, reports_end=answer.reports_end)
+    return own_answer._replace(warning=warning, reports_end=own_answer.reports_end or answer.reports_end)
 
 
 def _check_rules(hook_run: "HookRun", hooks: AgentHooks, on: str) -> HookAnswer:

@@ -35,7 +35,10 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
         return payload.render_json(render_permission_decision(event, answer))
     if event.kind == "stop" and answer.denial:
         return payload.render_json(payload.render_blocked_stop(answer))
-    return payload.render_json(payload.render_specific_output(event, answer))
+    body = payload.render_specific_output(event, answer)
+    if "updatedInput" in body.get("hookSpecificOutput", {}):
+        body["hookSpecificOutput"]["permissionDecision"] = "allow"  # without it Codex ignores the input
+    return payload.render_json(body)
 
 
 HOOKS = AgentHooks(

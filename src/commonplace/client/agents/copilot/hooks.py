@@ -40,7 +40,9 @@ _EVENTS: dict[str, EventKind] = {
 }
 _DIALOG_NOTIFICATIONS = {"permission_prompt": "permission", "elicitation_dialog": "question"}
 _ALLOWS_ALL = {"--allow-all-tools", "--allow-all", "--yolo"}
-_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit", "subagent_start"})
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset(
+    {"session_start", "prompt", "after_edit", "after_shell", "subagent_start"}
+)
 _WARNING_KINDS = _CONTEXT_KINDS
 
 _EDITORS = {"create", "edit", "str_replace_editor", "apply_patch"}
@@ -193,7 +195,10 @@ def _render_answer(event: HookEvent, answer: HookAnswer) -> HookOutput:
         return payload.render_json(payload.render_blocked_stop(answer))
     if answer.denial:
         return payload.render_json({"permissionDecision": "deny", "permissionDecisionReason": answer.denial})
-    return payload.render_json({"additionalContext": answer.context} if answer.context else {})
+    body: payload.Fields = {"additionalContext": answer.context} if answer.context else {}
+    if answer.arguments and event.kind == "before_shell":
+        body["modifiedArgs"] = {**(event.arguments or {}), **answer.arguments}
+    return payload.render_json(body)
 
 
 def _render_decision(answer: HookAnswer) -> payload.Fields:

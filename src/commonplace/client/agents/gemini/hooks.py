@@ -23,7 +23,7 @@ _EVENTS: dict[str, EventKind] = {
     "AfterAgent": "stop",
     "Notification": "waiting",
 }
-_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit", "after_shell"})
 _WARNING_KINDS: frozenset[EventKind] = _CONTEXT_KINDS | {"before_edit", "before_shell", "stop"}
 
 _EDITORS = {"write_file", "replace"}

@@ -32,7 +32,7 @@ _SUBAGENT_KINDS: dict[str, EventKind] = {
     "session.idle": "subagent_end",
     "session.deleted": "subagent_end",
 }
-_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit"})
+_CONTEXT_KINDS: frozenset[EventKind] = frozenset({"session_start", "prompt", "after_edit", "after_shell"})
 _WARNING_KINDS = _CONTEXT_KINDS
 
 _OWN_TOOLS = "commonplace_"

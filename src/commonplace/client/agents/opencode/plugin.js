@@ -144,13 +144,15 @@ export const Commonplace = async ({ client, directory }) => {
       const sent = { tool_name: input.tool, tool_input: output.args }
       const answer = await tell("tool.execute.before", input.sessionID, sent)
       if (answer.denied) throw new Error(answer.denied)
+      Object.assign(output.args, answer.arguments)
       if (answer.reports_end) awaited.add(input.callID)
     },
     "tool.execute.after": async (input, output) => {
       if (awaited.delete(input.callID) || input.tool === SHELL || input.tool === "todowrite") {
         const tool_response = String(output.output ?? "").slice(-8000)
         const sent = { tool_name: input.tool, tool_input: input.args, exit_code: output.metadata?.exit, tool_response }
-        await tell("tool.execute.after", input.sessionID, sent)
+        const answer = await tell("tool.execute.after", input.sessionID, sent)
+        if (answer.context) output.output += `\n\n${answer.context}`
       }
       if (!EDITORS.has(input.tool)) return
       const sent = { tool_name: input.tool, tool_input: input.args }
