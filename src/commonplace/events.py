@@ -95,7 +95,7 @@ async def append_events(tx: Tx, events: list[Event]) -> None:
         await add_to_counter(tx, project, "event", len(project_events))
         await tx.many(
             "insert into event (project, n, at, kind, uri, actor, audience, body)"
-            " values ($1, (select n - $2 from counter where project = $1 and name = 'event'), $3, $4, $5, $6, $7, $8)",
+            " select project, n - $2, $3, $4, $5, $6, $7, $8 from counter where project = $1 and name = 'event'",
             [
                 _row_from_event(event, later)
                 for later, event in zip(range(len(project_events) - 1, -1, -1), project_events, strict=True)

@@ -296,10 +296,9 @@ async def _insert_entries(
     else:
         await insert_term_steps(tx, project, statistics.terms)
     await tx.many(
-        "insert into embedding_queue (project, n, due_at, tries)"
-        " values ($1, (select n - $2 from counter where project = $3 and name = 'entry'), 0, 0)",
+        _DIALECTS[tx.kind].QUEUE_EMBEDDING,
         [
-            (project, after, numbered_by)
+            (project, after)
             for after, entry in zip(later, entries, strict=True)
             if entry.kind not in KINDS_WITHOUT_VECTORS
         ],

@@ -11,8 +11,12 @@ from commonplace.store.postgres_literals import quote_text
 
 _INSERT_ENTRY = (
     "insert into entry (project, n, kind, id, type, status, title, tags, counts, length, changed_at, expires_at,"
-    " readers, words) select $1, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, array_to_tsvector($14)"
-    " from counter where project = $15 and name = 'entry'"
+    " readers, words) select project, n - $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, array_to_tsvector($14)"
+    " from counter where project = $1 and name = 'entry'"
+)
+QUEUE_EMBEDDING = (
+    "insert into embedding_queue (project, n, due_at, tries)"
+    " select project, n - $2, 0, 0 from counter where project = $1 and name = 'entry'"
 )
 _INDEXED_DIMENSIONS = (384, 512)
 """The lengths of vectors that have a graph: those of the models that come with Commonplace."""
@@ -33,9 +37,7 @@ _MAX_SCANNED_CANDIDATES = 1000
 async def insert_entries(
     tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], tokens: Sequence[Value]
 ) -> None:
-    await tx.many(
-        _INSERT_ENTRY, [(*row, listed, numbered_by) for row, listed in zip(rows, tokens, strict=True)]
-    )
+    await tx.many(_INSERT_ENTRY, [(*row, listed) for row, listed in zip(rows, tokens, strict=True)])
 
 
 async def update_term_counts(tx: Tx, project: str, terms: Mapping[str, int]) -> None:

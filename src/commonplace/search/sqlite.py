@@ -19,6 +19,10 @@ _INSERT_ENTRY = (
     " $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 )
 # An INSERT with a SELECT of rows opens a savepoint, at which FTS5 writes what it holds as a segment of its own.
+QUEUE_EMBEDDING = (
+    "insert into embedding_queue (project, n, due_at, tries)"
+    " values ($1, (select n - $2 from counter where project = '' and name = 'entry'), 0, 0)"
+)
 _INSERT_WORDS = (
     "insert into words (rowid, tokens)"
     " values ((select n - $1 from counter where project = $3 and name = 'entry'), $2)"

@@ -58,10 +58,12 @@ class Postgres:
         clock: Clock | None,
         timeouts: PostgresTimeouts,
         notifications: PostgresNotifications,
+        *,
+        begins_alone: bool,
     ) -> None:
         self.dsn, self._timeouts = dsn, timeouts
         self._writers, self._readers, self._probes, self._clock = writers, readers, probes, clock
-        self._notifications = notifications
+        self._notifications, self._begins_alone = notifications, begins_alone
         self._has_failed_write = False
         self.lease_clock: LeaseClock | None = None
 
@@ -77,7 +79,8 @@ class Postgres:
     ) -> "Postgres":
         hosts = PostgresHosts(dsn)
         try:
-            is_pooled = await hosts.find_pooler(timeouts)
+            traits = await hosts.inspect_server(timeouts)
+            is_pooled = traits.is_pooled
 
             async def open_pool(init: Callable[[Any], Awaitable[None]], size: int = pool) -> Any:
                 return await asyncpg.create_pool(
@@ -103,6 +106,7 @@ class Postgres:
             clock,
             timeouts,
             notifications,
+            begins_alone=traits.has_citus,
         )
         store.lease_clock = lease_clock
         return store
@@ -181,7 +185,9 @@ class Postgres:
     async def _run_once(self, pool: _Pool, work: Work[T], ticket: LaneTicket) -> T:
         async with self._acquire_connection(pool.connections) as connection:
             begin = self._timeouts.format_begin(connection, pool.begin) if pool.begin else ""
-            tx = PostgresTx(connection, self._clock, begin, self.lease_clock, ticket)
+            tx = PostgresTx(
+                connection, self._clock, begin, self.lease_clock, ticket, begins_alone=self._begins_alone
+            )
             try:
                 result = await work(tx)
                 await tx.commit()

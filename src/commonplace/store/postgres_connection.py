@@ -81,6 +81,18 @@ MIGRATION_TIMEOUTS: Final = PostgresTimeouts(
 """For migrations: no statement is cut off, and a server waits for another one that migrates."""
 
 
+_READ_TRAITS: Final = "select pg_backend_pid() as pid, current_setting('citus.version', true) as citus"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTraits:
+    """A pooler hands sessions around, and then says another process id. Citus sends a SET to its workers with the whole
+    message that it stands in, so that it has to travel alone."""
+
+    is_pooled: bool
+    has_citus: bool
+
+
 class PostgresHosts:
     """Connects to one of the hosts of an address, beginning with the one that answered last.
 
@@ -106,11 +118,11 @@ class PostgresHosts:
             return connection
         raise failed or ValueError("no host in the address")
 
-    async def find_pooler(self, timeouts: PostgresTimeouts) -> bool:
-        """Whether something between us and the server hands its sessions around: it then says another process id."""
+    async def inspect_server(self, timeouts: PostgresTimeouts) -> ServerTraits:
         connection = await self.connect(**timeouts.connection_settings(pooled=True))
         try:
-            return bool(await connection.fetchval("select pg_backend_pid()") != connection.get_server_pid())
+            row = await connection.fetchrow(_READ_TRAITS)
+            return ServerTraits(row["pid"] != connection.get_server_pid(), bool(row["citus"]))
         finally:
             connection.terminate()
 

@@ -6,7 +6,7 @@ every writer of a project changes, such as its counters, are locked inside one m
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -40,6 +40,15 @@ def list_read_tables(sql: str) -> frozenset[str]:
     return frozenset(_READ_TABLES.findall(sql))
 
 
+statement_log: Callable[[str, Sequence[Value]], None] | None = None
+"""Gets every statement with its values, for the check that each touches one shard (`make citus`)."""
+
+
+def _log_statement(sql: str, values: Sequence[Value]) -> None:
+    if statement_log is not None:
+        statement_log(sql, values)
+
+
 class PostgresTx:
     """`begin` is the message that begins the transaction; without one it is open already, or only reads."""
 
@@ -52,11 +61,13 @@ class PostgresTx:
         begin: str = "",
         lease_clock: LeaseClock | None = None,
         ticket: LaneTicket | None = None,
+        *,
+        begins_alone: bool = False,
     ) -> None:
         self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
         self._ticket = ticket
         self._clock_asked_at = 0
-        self._begin = begin
+        self._begin, self._begins_alone = begin, begins_alone
         self._batches = bool(begin)
         self._is_begun = False
         self._queued: list[str] = []
@@ -64,17 +75,20 @@ class PostgresTx:
         self._has_expectations = False
 
     async def run(self, sql: str, *values: Value) -> int:
+        _log_statement(sql, values)
         await self._prepare_for(sql)
         status: str = await self._connection.execute(sql, *values)
         count = status.rsplit(" ", 1)[-1]
         return int(count) if count.isdigit() else 0
 
     async def one(self, sql: str, *values: Value) -> Row | None:
+        _log_statement(sql, values)
         await self._prepare_for(sql)
         row: Row | None = await self._connection.fetchrow(sql, *values)
         return row
 
     async def all(self, sql: str, *values: Value) -> Sequence[Row]:
+        _log_statement(sql, values)
         await self._prepare_for(sql)
         rows: Sequence[Row] = await self._connection.fetch(sql, *values)
         return rows
@@ -120,6 +134,7 @@ class PostgresTx:
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         if not rows:
             return
+        _log_statement(sql, rows[0])
         texts = [format_statement(sql, row) for row in rows] if self._can_queue(rows) else [None]
         if None in texts or sum(map(len, filter(None, texts))) > _MAX_QUEUED_CHARACTERS:
             await self._send_queued()
@@ -132,6 +147,7 @@ class PostgresTx:
     async def expect_no_row(self, sql: str, *values: Value) -> None:
         if not self._batches:
             return
+        _log_statement(sql, values)
         text = format_statement(sql, values)
         if text is None:
             await self._send_queued()
@@ -192,6 +208,9 @@ class PostgresTx:
     async def _send_queued(self, *last: str) -> None:
         if not self._batches:
             return
+        if self._begins_alone and not self._is_begun:
+            self._is_begun = True
+            await self._connection.execute(self._begin)
         first = [] if self._is_begun else [self._begin]
         message = "; ".join((*first, *self._queued, *last))
         may_conflict, self._has_expectations = self._has_expectations, False
