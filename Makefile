@@ -87,8 +87,11 @@ fuzz: develop ## random input on every surface for SECONDS (600), then new examp
 incidents: develop ## what agents did to each other in one clone, replayed with real hooks and git
 	$(BIN)/python -m pytest -n 0 tests/client/hooks/test_own_commits.py tests/client/hooks/test_hostile_lines.py tests/client/hooks/test_ordinary_sessions.py tests/client/hooks/test_edit_pairs.py --long $(ARGS)
 
-citus: develop ## every room and the store suite on Citus; DSN=postgresql://user@coordinator/database, else a stand-in
-	TEST_CITUS_DSN="$(or $(DSN),double)" $(BIN)/python -m pytest -n 0 -k "citus" tests/store tests/contract/test_documents.py tests/rooms tests/search tests/edges $(ARGS)
+citus: develop ## rooms and store on a real Citus, then every statement explained there; DSN=postgresql://user@coordinator/database, which is emptied
+	@test -n "$(DSN)" || (echo "Nothing was shown: DSN=postgresql://user@coordinator/database names no Citus." && exit 1)
+	rm -f .citus-statements
+	TEST_CITUS_DSN="$(DSN)" TEST_STATEMENTS=.citus-statements $(BIN)/python -m pytest -n 0 -k "citus" $(or $(TESTS),tests/store tests/rooms tests/search) $(ARGS)
+	TEST_CITUS_DSN="$(DSN)" TEST_STATEMENTS=.citus-statements $(BIN)/python -m pytest -n 0 tests/store/test_citus_statements.py
 
 agents: develop ## the real agent programs, installed from npm, against a scripted model
 	$(BIN)/python -m pytest -n 0 -rs tests/agents --agents $(ARGS)

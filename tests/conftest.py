@@ -98,7 +98,7 @@ async def postgres_dsn(postgres_template: Template) -> AsyncIterator[str]:
 
 @pytest.fixture(scope="session")
 async def citus_cluster() -> AsyncIterator[CitusCluster]:
-    """The cluster that TEST_CITUS_DSN names, with our tables distributed; `double` starts a stand-in."""
+    """The cluster that TEST_CITUS_DSN names, with our tables distributed."""
     async with open_citus_cluster(os.environ["TEST_CITUS_DSN"]) as cluster:
         yield cluster
 
@@ -106,7 +106,6 @@ async def citus_cluster() -> AsyncIterator[CitusCluster]:
 @pytest.fixture
 async def citus_dsn(citus_cluster: CitusCluster) -> AsyncIterator[str]:
     yield citus_cluster.dsn
-    await citus_cluster.require_distribution()
     await citus_cluster.empty()
 
 

@@ -22,7 +22,7 @@ _SHOWN_DIGITS = 8
 
 _SESSION_COLUMNS = (
     "select project, id, agent, agent_type, key_id, working_directory, ended_at,"
-    " exists (select 1 from notice where notice.project = session.project and notice.session = session.id)"
+    " exists (select 1 from notice where notice.project = $1 and notice.session = session.id)"
     " as has_notice"
 )
 

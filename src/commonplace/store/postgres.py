@@ -59,11 +59,11 @@ class Postgres:
         timeouts: PostgresTimeouts,
         notifications: PostgresNotifications,
         *,
-        begins_alone: bool,
+        has_citus: bool,
     ) -> None:
         self.dsn, self._timeouts = dsn, timeouts
         self._writers, self._readers, self._probes, self._clock = writers, readers, probes, clock
-        self._notifications, self._begins_alone = notifications, begins_alone
+        self._notifications, self._has_citus = notifications, has_citus
         self._has_failed_write = False
         self.lease_clock: LeaseClock | None = None
 
@@ -106,7 +106,7 @@ class Postgres:
             clock,
             timeouts,
             notifications,
-            begins_alone=traits.has_citus,
+            has_citus=traits.has_citus,
         )
         store.lease_clock = lease_clock
         return store
@@ -186,7 +186,7 @@ class Postgres:
         async with self._acquire_connection(pool.connections) as connection:
             begin = self._timeouts.format_begin(connection, pool.begin) if pool.begin else ""
             tx = PostgresTx(
-                connection, self._clock, begin, self.lease_clock, ticket, begins_alone=self._begins_alone
+                connection, self._clock, begin, self.lease_clock, ticket, has_citus=self._has_citus
             )
             try:
                 result = await work(tx)

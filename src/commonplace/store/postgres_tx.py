@@ -17,7 +17,12 @@ from commonplace.clock import Clock
 from commonplace.store.database import Kind, Row, Statement, Value
 from commonplace.store.faults import TransactionConflict
 from commonplace.store.lease_clock import SHIFT_COLUMN, LeaseClock
-from commonplace.store.postgres_literals import format_statement, shift_parameters
+from commonplace.store.postgres_literals import (
+    format_statement,
+    group_by_project,
+    name_single_project,
+    shift_parameters,
+)
 from commonplace.store.project_lanes import LaneTicket
 
 _CLOCK = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now"
@@ -44,11 +49,6 @@ statement_log: Callable[[str, Sequence[Value]], None] | None = None
 """Gets every statement with its values, for the check that each touches one shard (`make citus`)."""
 
 
-def _log_statement(sql: str, values: Sequence[Value]) -> None:
-    if statement_log is not None:
-        statement_log(sql, values)
-
-
 class PostgresTx:
     """`begin` is the message that begins the transaction; without one it is open already, or only reads."""
 
@@ -62,12 +62,12 @@ class PostgresTx:
         lease_clock: LeaseClock | None = None,
         ticket: LaneTicket | None = None,
         *,
-        begins_alone: bool = False,
+        has_citus: bool = False,
     ) -> None:
         self._connection, self._clock, self._lease_clock = connection, clock, lease_clock
         self._ticket = ticket
         self._clock_asked_at = 0
-        self._begin, self._begins_alone = begin, begins_alone
+        self._begin, self._has_citus = begin, has_citus
         self._batches = bool(begin)
         self._is_begun = False
         self._queued: list[str] = []
@@ -75,31 +75,37 @@ class PostgresTx:
         self._has_expectations = False
 
     async def run(self, sql: str, *values: Value) -> int:
-        _log_statement(sql, values)
+        sql, values = self._prepare_statement(sql, values)
         await self._prepare_for(sql)
         status: str = await self._connection.execute(sql, *values)
         count = status.rsplit(" ", 1)[-1]
         return int(count) if count.isdigit() else 0
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        _log_statement(sql, values)
+        sql, values = self._prepare_statement(sql, values)
         await self._prepare_for(sql)
         row: Row | None = await self._connection.fetchrow(sql, *values)
         return row
 
     async def all(self, sql: str, *values: Value) -> Sequence[Row]:
-        _log_statement(sql, values)
+        sql, values = self._prepare_statement(sql, values)
         await self._prepare_for(sql)
         rows: Sequence[Row] = await self._connection.fetch(sql, *values)
         return rows
 
     async def together(self, *statements: Statement) -> list[Sequence[Row]]:
-        """One statement with a JSON list for each of these.
+        """One statement with a JSON list for each of these; on Citus one for each project, which is on one shard.
 
         They stand in FROM: Citus accepts subqueries on several projects there, and not among the columns.
         """
         if len(statements) == 1:
             return [await self.all(*statements[0])]
+        if self._has_citus and len(groups := group_by_project(statements)) > 1:
+            rows: dict[int, Sequence[Row]] = {}
+            for places in groups:
+                group = await self.together(*(statements[place] for place in places))
+                rows.update(zip(places, group, strict=True))
+            return [rows[place] for place in range(len(statements))]
         parts, together_values = [], list[Value]()
         for position, (sql, *values) in enumerate(statements):
             shifted = shift_parameters(sql, len(together_values))
@@ -134,7 +140,8 @@ class PostgresTx:
     async def many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         if not rows:
             return
-        _log_statement(sql, rows[0])
+        if statement_log is not None:
+            statement_log(sql, rows[0])
         texts = [format_statement(sql, row) for row in rows] if self._can_queue(rows) else [None]
         if None in texts or sum(map(len, filter(None, texts))) > _MAX_QUEUED_CHARACTERS:
             await self._send_queued()
@@ -147,7 +154,7 @@ class PostgresTx:
     async def expect_no_row(self, sql: str, *values: Value) -> None:
         if not self._batches:
             return
-        _log_statement(sql, values)
+        sql, values = self._prepare_statement(sql, values)
         text = format_statement(sql, values)
         if text is None:
             await self._send_queued()
@@ -197,6 +204,13 @@ class PostgresTx:
     def _can_queue(self, rows: Sequence[Sequence[Value]]) -> bool:
         return self._batches and len(rows) <= _MAX_QUEUED_ROWS
 
+    def _prepare_statement(self, sql: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+        if self._has_citus:
+            sql, values = name_single_project(sql, values)
+        if statement_log is not None:
+            statement_log(sql, values)
+        return sql, values
+
     async def _prepare_for(self, sql: str) -> None:
         """Send what waits, unless the statement only reads tables that nothing of it changes."""
         if not self._batches:
@@ -208,7 +222,7 @@ class PostgresTx:
     async def _send_queued(self, *last: str) -> None:
         if not self._batches:
             return
-        if self._begins_alone and not self._is_begun:
+        if self._has_citus and not self._is_begun:
             self._is_begun = True
             await self._connection.execute(self._begin)
         first = [] if self._is_begun else [self._begin]

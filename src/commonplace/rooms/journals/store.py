@@ -370,4 +370,7 @@ def _head_from_row(project: str, row: Row) -> JournalHead:
 
 
 def _decode_body(row: Row) -> Journal:
-    return msgspec.msgpack.decode(zstd.decompress(bytes(row["body"])), type=Journal)
+    """PostgreSQL writes bytes as hexadecimal text where several reads travel together (`store/shared_reads.py`)."""
+    body = row["body"]
+    compressed = bytes.fromhex(body.removeprefix("\\x")) if isinstance(body, str) else bytes(body)
+    return msgspec.msgpack.decode(zstd.decompress(compressed), type=Journal)

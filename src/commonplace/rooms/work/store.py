@@ -151,8 +151,10 @@ async def close_work_of_session(tx: Tx, project: str, session: str, now: int) ->
 async def record_touched_files(tx: Tx, session: AgentSession, paths: Sequence[str], now: int) -> None:
     """Record that the session touched these canonical paths, in the working tree where it works now."""
     await tx.many(
-        "insert into touched (project, path, session, prefix, agent, at, root) values ($1, $2, $3, $4, $5, $6,"
-        " coalesce((select root from checkout where checkout.project = $1 and checkout.session = $3), ''))"
+        "insert into touched (project, path, session, prefix, agent, at, root)"
+        " select session.project, $2, session.id, $4, $5, $6, coalesce(checkout.root, '') from session"
+        " left join checkout on checkout.project = $1 and checkout.session = session.id"
+        " where session.project = $1 and session.id = $3"
         " on conflict (project, path, session) do update set at = excluded.at, root = excluded.root",
         [
             (session.project, path, session.id, lock_paths.prefix_of_literal(path), session.agent, now)
