@@ -38,7 +38,7 @@ _EXAMPLES_PER_STATEMENT = 3
 
 @dataclass
 class StatementLog:
-    """Writes the statements of the product into a file: the line that sent each, its text, and with the values of some
+    """Writes the statements of the product into a file: the function that sent each, its text, and with the values of some
     of its runs. Not what tests send themselves."""
 
     path: str = ""
@@ -70,7 +70,7 @@ def _find_caller(frame: FrameType | None) -> str:
         if path.parent.name == "tests" or "tests" in path.parts:
             return ""
         if path.is_relative_to(_SOURCE) and path.name not in ("postgres_tx.py", "shared_reads.py"):
-            return f"{path.relative_to(_SOURCE)}:{frame.f_lineno}"
+            return f"{path.relative_to(_SOURCE)}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "?"
 

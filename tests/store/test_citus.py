@@ -45,7 +45,9 @@ def run_distribute(dsn: str, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 @on_cluster
-async def test_table_with_rows_is_distributed_by_command_and_again_is_nothing_to_do(citus_cluster: CitusCluster):
+async def test_table_with_rows_is_distributed_by_command_and_again_is_nothing_to_do(
+    citus_cluster: CitusCluster,
+):
     dsn = citus_cluster.dsn
     await execute(dsn, "select undistribute_table('signal')")
     await execute(dsn, "insert into signal (project, at, id, name, agent, details)"

@@ -35,7 +35,7 @@ _MAX_SCANNED_CANDIDATES = 1000
 
 
 async def insert_entries(
-    tx: Tx, numbered_by: str, rows: Sequence[tuple[Value, ...]], tokens: Sequence[Value]
+    tx: Tx, _numbered_by: str, rows: Sequence[tuple[Value, ...]], tokens: Sequence[Value]
 ) -> None:
     await tx.many(_INSERT_ENTRY, [(*row, listed) for row, listed in zip(rows, tokens, strict=True)])
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from commonplace.clock import HOUR
 from commonplace.identity.liveness import is_live
@@ -33,20 +34,23 @@ class EventFilters:
 
 
 async def list_live_sessions(tx: Tx, projects: Sequence[str], since: int) -> Sequence[Row]:
-    """The branch is the one that its hooks saw last, else the one that it started on."""
-    return await tx.all(
-        "select session.project, session.id, session.agent, session.task,"
-        " coalesce(nullif(checkout.branch, ''), session.branch) as branch,"
-        " session.working_directory, session.tmux_target, session.started_at, session.active_at, session.parent,"
-        " agent.status, agent.current_task from session"
-        " left join agent on agent.project = session.project and agent.name = session.agent"
-        " left join checkout on checkout.project = session.project and checkout.session = session.id"
-        f" where session.project = any($1) and {is_live('$2', 'session.project')}"
-        " order by session.active_at desc, session.id limit $3",
-        list(projects),
-        since,
-        _MAX_SESSIONS,
-    )
+    """The branch is the one that its hooks saw last, else the one that it started on. Citus refuses these joins over
+    several projects, so each project is asked."""
+    found = await tx.together(*((_LIVE_SESSIONS, project, since, _MAX_SESSIONS) for project in projects))
+    rows = sorted(chain(*found), key=lambda row: (-row["active_at"], row["id"]))
+    return rows[:_MAX_SESSIONS]
+
+
+_LIVE_SESSIONS = (
+    "select session.project, session.id, session.agent, session.task,"
+    " coalesce(nullif(checkout.branch, ''), session.branch) as branch,"
+    " session.working_directory, session.tmux_target, session.started_at, session.active_at, session.parent,"
+    " agent.status, agent.current_task from session"
+    " left join agent on agent.project = session.project and agent.name = session.agent"
+    " left join checkout on checkout.project = session.project and checkout.session = session.id"
+    f" where session.project = $1 and {is_live('$2')}"
+    " order by session.active_at desc, session.id limit $3"
+)
 
 
 async def list_leases(tx: Tx, projects: Sequence[str], now: int) -> Sequence[Row]:
@@ -180,20 +184,19 @@ async def list_titles_of_items(tx: Tx, projects: Sequence[str], ids: Sequence[st
     )
 
 
-async def count_live(
-    tx: Tx, projects: Sequence[str], live_since: int, now: int, active_since: int
-) -> Row | None:
-    return await tx.one(
-        "select (select count(*) from session where project = any($1)"
-        f" and {is_live('$2', 'session.project')}) as agents,"
-        " (select count(*) from session where project = any($1)"
-        f" and {is_live('$4', 'session.project')}) as active,"
-        " (select count(*) from lease where project = any($1) and expires_at > $3) as locks",
-        list(projects),
-        live_since,
-        now,
-        active_since,
+async def count_live(tx: Tx, projects: Sequence[str], live_since: int, now: int, active_since: int) -> Row:
+    found = await tx.together(
+        *((_COUNT_LIVE, project, live_since, now, active_since) for project in projects)
     )
+    rows = list(chain(*found))
+    return {name: sum(row[name] for row in rows) for name in ("agents", "active", "locks")}
+
+
+_COUNT_LIVE = (
+    f"select (select count(*) from session where project = $1 and {is_live('$2')}) as agents,"
+    f" (select count(*) from session where project = $1 and {is_live('$4')}) as active,"
+    " (select count(*) from lease where project = $1 and expires_at > $3) as locks"
+)
 
 
 async def list_events_before(
