@@ -44,6 +44,7 @@ ACROSS_PROJECTS = {
     "rooms/webhooks/store.py:list_webhooks": _MANY,
     "rooms/webhooks/store.py:queue_request": _SHARED,
     "rooms/workspaces/store.py:list_visible_projects": _MANY,
+    "rooms/workspaces/store.py:_claim_free_id": "a name that several workspaces have",
     "search/embedder.py:load_model_in_use": _SWEEP,
     "search/index.py:_load_batch": _SWEEP,
     "search/index.py:count_queued_entries": _OPERATOR,

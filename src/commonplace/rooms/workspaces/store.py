@@ -110,7 +110,9 @@ async def insert_workspace(
 
 
 async def _claim_free_id(tx: Tx, project: str, suggested_id: str) -> str:
-    ids = (suggested_id if n == 1 else f"{suggested_id}-{n}" for n in range(1, _MAX_EQUAL_IDS))
+    if await _claim_id(tx, project, suggested_id):
+        return suggested_id
+    ids = (f"{suggested_id}-{n}" for n in range(2, _MAX_EQUAL_IDS))
     while candidates := list(itertools.islice(ids, _IDS_PER_QUERY)):
         rows = await tx.all("select id from workspace_place where id = any($1)", candidates)
         taken = {row["id"] for row in rows}
