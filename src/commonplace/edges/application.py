@@ -42,23 +42,36 @@ def build_application(
     sign_in = SignIn(calls, identity)
     host = ProductHost(calls, identity.identify, publisher)
     mcp = McpHttpTransport(host, publisher, secret=mcp_secret, subscriptions=subscriptions)
-    routes = (
-        mcp.routes()  # /mcp, /mcp/**
-        | RestApi(calls).routes()  # /api, /api/*, /openapi.json
-        | ArchiveRoutes(calls).routes()  # /archives/*/*
-        | events.routes()  # /events
-        | probes.routes()  # /metrics
-        | ViewJson(calls).routes()  # /now.json, /work.json, ...
-        | sign_in.routes()  # /sign-out
-    )
+    rest, archives = RestApi(calls), ArchiveRoutes(calls)
+    routes: dict[str, dict[str, Route]] = {
+        **mcp.routes(),  # /mcp, /mcp/**
+        "/api/*": {"POST": rest.call_operation},
+        "/openapi.json": {"GET": rest.send_openapi},
+        "/api": {"GET": rest.send_index_page},
+        "/archives/*/*": {
+            "PUT": archives.put_part,
+            "GET": archives.send_archive,
+            "HEAD": archives.send_archive,
+        },
+        "/events": {"GET": events.follow},
+        "/metrics": {"GET": probes.send_metrics},
+        **ViewJson(calls).routes(),  # /now.json, /work.json, ...
+        **sign_in.routes(),  # /sign-out
+    }
+    # Without a key: nothing in these is worth a secret.
+    public: dict[str, Route] = {
+        "/live": probes.send_life,
+        "/health": probes.send_health,
+        "/ready": probes.send_readiness,
+        **sign_in.public_routes(),  # /session
+        **WebPage().public_routes(),  # /, /now, /work, ..., /assets/*/*
+        **list_page_routes(),  # /docs/README.md, /docs/guides/...
+        **(resource_routes or {}),  # /.well-known/oauth-protected-resource, where an issuer is configured
+    }
     return HttpApplication(
         identity.identify,
         routes,
-        probes.public_routes()  # /health, /ready
-        | sign_in.public_routes()  # /session
-        | WebPage().public_routes()  # /, /now, /work, ..., /assets/*/*
-        | list_page_routes()  # /docs/README.md, /docs/guides/...
-        | dict(resource_routes or {}),  # /.well-known/oauth-protected-resource, where an issuer is configured
+        public,
         public_posts=sign_in.public_posts(),  # /sign-in
         allowed_hosts=_list_allowed_hosts(settings),
         allowed_origins=frozenset(settings.allowed_origins),

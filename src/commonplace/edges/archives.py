@@ -15,7 +15,6 @@ from commonplace.call import Calls
 from commonplace.edges.http.refusals import RangeNotSatisfiable
 from commonplace.edges.http.request import Request, parse_integer
 from commonplace.edges.http.response import Header, Response
-from commonplace.edges.http.router import Route
 from commonplace.rooms.archives.operations import get_stored_session, read_bytes, upload_bytes
 from commonplace.transcripts.archive.frames import MAX_PART_BYTES
 
@@ -90,9 +89,6 @@ class ArchiveRoutes:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._upload_bytes = 0
-
-    def routes(self) -> dict[str, dict[str, Route]]:
-        return {"/archives/*/*": {"PUT": self.put_part, "GET": self.send_archive, "HEAD": self.send_archive}}
 
     async def put_part(self, request: Request, response: Response) -> None:
         with self._reserve_upload(request):

@@ -25,7 +25,7 @@ from commonplace.access import ALL_PROJECTS, normalize_project_name
 from commonplace.call import Calls
 from commonplace.edges.http.request import Request, parse_integer
 from commonplace.edges.http.response import ClientWatch, Response
-from commonplace.edges.http.router import Identify, Route
+from commonplace.edges.http.router import Identify
 from commonplace.quoting.marks import mark_reply
 from commonplace.rooms.projects.event_feed import (
     AllEventsPage,
@@ -48,9 +48,6 @@ class ProjectEvents:
         self._calls, self._identify = calls, identify
         self._open: set[ClientWatch] = set()
         self._is_closed = False
-
-    def routes(self) -> dict[str, dict[str, Route]]:
-        return {"/events": {"GET": self.follow}}
 
     def close(self) -> None:
         """End every stream, so that the server can stop."""

@@ -16,7 +16,6 @@ from commonplace.call import Calls
 from commonplace.clock import HOUR
 from commonplace.edges.http.request import Request
 from commonplace.edges.http.response import Response
-from commonplace.edges.http.router import Route
 from commonplace.edges.metrics import Metrics, ServerCollector, measure_store
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
 from commonplace.rooms.admin import store as admin
@@ -129,13 +128,6 @@ class Readiness:
 class Probes:
     def __init__(self, readiness: Readiness, metrics: Metrics) -> None:
         self._readiness, self._metrics = readiness, metrics
-
-    def public_routes(self) -> dict[str, Route]:
-        """Routes that answer without a key: nothing in them is worth a secret."""
-        return {"/live": self.send_life, "/health": self.send_health, "/ready": self.send_readiness}
-
-    def routes(self) -> dict[str, dict[str, Route]]:
-        return {"/metrics": {"GET": self.send_metrics}}
 
     async def send_life(self, _request: Request, response: Response) -> None:
         """The process answers. Only without this would a restart help: it does not repair a database."""

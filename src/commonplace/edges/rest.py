@@ -17,7 +17,6 @@ from commonplace.call import Calls
 from commonplace.edges import archives
 from commonplace.edges.http.request import Request, read_json
 from commonplace.edges.http.response import Response
-from commonplace.edges.http.router import Route
 from commonplace.edges.reply_schema import ReplySchemas
 from commonplace.room import Catalogue
 from commonplace.rooms.guidelines.rule_set import LOAD_RULES, MAX_VERSION_CHARACTERS
@@ -37,13 +36,6 @@ class RestApi:
     def __init__(self, calls: Calls) -> None:
         self._calls, self._catalogue = calls, calls.catalogue
         self._openapi: bytes | None = None
-
-    def routes(self) -> dict[str, dict[str, Route]]:
-        return {
-            "/api/*": {"POST": self.call_operation},
-            "/openapi.json": {"GET": self.send_openapi},
-            "/api": {"GET": self.send_index_page},
-        }
 
     async def call_operation(self, request: Request, response: Response) -> None:
         request.require_json()

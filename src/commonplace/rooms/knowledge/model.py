@@ -134,7 +134,6 @@ class QueryResult(ItemDetails, kw_only=True):
     """It may have nothing to do with the question."""
     created: str = ""
     updated: str = ""
-    access_count: int = 0
     author: str = ""
     tags: list[str] = []
     truncated: bool = False

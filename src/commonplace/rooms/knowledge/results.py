@@ -123,7 +123,6 @@ def _render_result(
     if detail == "full":
         result.created = iso(item.created_at or recalled.changed_at)
         result.updated = iso(item.updated_at or recalled.changed_at)
-        result.access_count = recalled.row.get("opened", 0)
     return result
 
 
