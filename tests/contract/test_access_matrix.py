@@ -26,6 +26,8 @@ from commonplace.store.schema import project_tables
 from commonplace.tool_schema import input_schema
 from team import HandClock
 
+pytestmark = pytest.mark.sqlite_only
+
 OWN, FOREIGN = "shop", "bank"
 ROLES: tuple[access.Role, ...] = get_args(access.Role)
 EITHER = "either"

@@ -6,6 +6,8 @@ import pytest
 
 from commonplace import access, errors
 
+pytestmark = pytest.mark.sqlite_only
+
 LAPTOP = {"machine": "laptop", "tool": "codex", "project": "shop"}
 ID = "laptop-codex-shop"
 

@@ -85,6 +85,8 @@ async def test_room_page_shows_what_each_operation_answers(runner: CallRunner, r
     assert (TOP / name_room_page(room)).read_text() == page.replace(*STORE_OF_PAGES), REGENERATE
 
 
+@pytest.mark.slow
+@pytest.mark.sqlite_only
 @pytest.mark.parametrize("guide", GUIDES)
 async def test_guide_shows_what_the_product_answers(runner: CallRunner, guide: str):
     page = (TOP / "docs/guides" / guide).read_text()

@@ -16,6 +16,8 @@ from commonplace.operation import Operation, OperationFamily
 from commonplace.tool_schema import input_schema
 from team import Agent, Team, on_sqlite
 
+pytestmark = pytest.mark.sqlite_only
+
 MARK = "zqx sent words"
 NAMES = frozenset(
     [

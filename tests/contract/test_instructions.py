@@ -12,6 +12,8 @@ from commonplace.edges.mcp.publisher import Publisher
 from commonplace.edges.product_host import ProductHost
 from team import Team
 
+pytestmark = pytest.mark.sqlite_only
+
 MAX_WORDS = 300
 
 

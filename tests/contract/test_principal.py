@@ -22,15 +22,7 @@ HOST = "127.0.0.1:8080"
 OWN = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json"}
 MCP = {"host": HOST, "content-type": "application/json", "accept": "application/json, text/event-stream"}
 REFUSED = ("forbidden", "unauthenticated")
-KEYS = [
-    ("agent", "readonly"),
-    ("agent", "agent"),
-    ("agent", "admin"),
-    ("person", "readonly"),
-    ("person", "agent"),
-    ("person", "owner"),
-    ("program", "sync"),
-]
+KEYS = [("agent", "readonly"), ("person", "agent"), ("program", "sync")]
 
 
 class Server:

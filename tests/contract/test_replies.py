@@ -11,6 +11,8 @@ from commonplace import access
 from commonplace.catalogue import CATALOGUE
 from commonplace.operation import Operation, OperationFamily
 
+pytestmark = pytest.mark.sqlite_only
+
 SECONDARY_LISTS = {
     "claimed": "the locks are what is read; claims on files are beside them",
     "answers": "an open request has none yet",

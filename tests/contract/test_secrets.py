@@ -11,6 +11,8 @@ from commonplace.catalogue import CATALOGUE
 from commonplace.config import Settings
 from team import Team
 
+pytestmark = pytest.mark.sqlite_only
+
 KEY = "ghp_" + "a1B2" * 9
 
 

@@ -6,6 +6,8 @@ from commonplace import access, errors
 from commonplace.suggestions import find_close_name
 from team import Team
 
+pytestmark = pytest.mark.sqlite_only
+
 
 @pytest.mark.parametrize(
     ("name", "close"),

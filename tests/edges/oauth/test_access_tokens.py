@@ -28,6 +28,7 @@ async def accepted(server: ResourceServer, token: str) -> dict[str, Any]:
     return answer.json()
 
 
+@pytest.mark.sqlite_only
 async def test_metadata_names_the_issuer_at_both_addresses_without_a_key(
     server: ResourceServer, issuer: Issuer
 ):
@@ -42,6 +43,7 @@ async def test_metadata_names_the_issuer_at_both_addresses_without_a_key(
         }
 
 
+@pytest.mark.sqlite_only
 async def test_a_call_without_a_token_is_told_where_to_get_one(server: ResourceServer):
     answer = await server.client.post(server.resource, json={})
     assert answer.status_code == 401
@@ -51,6 +53,7 @@ async def test_a_call_without_a_token_is_told_where_to_get_one(server: ResourceS
     )
 
 
+@pytest.mark.sqlite_only
 async def test_claims_decide_role_projects_and_agent(server: ResourceServer, issuer: Issuer):
     who = await accepted(server, issuer.mint(server.resource))
     assert who | {"key": ""} == {
@@ -80,6 +83,7 @@ async def test_the_same_person_is_the_same_caller_in_every_token(server: Resourc
     ]
 
 
+@pytest.mark.sqlite_only
 async def test_a_token_reaches_its_own_projects_only(server: ResourceServer, issuer: Issuer):
     token = issuer.mint(server.resource)
     allowed = await server.call("memory_start_session", token, project="shop")
@@ -90,17 +94,20 @@ async def test_a_token_reaches_its_own_projects_only(server: ResourceServer, iss
     assert answer.status_code == 403
 
 
+@pytest.mark.sqlite_only
 async def test_a_token_without_a_known_scope_is_told_which_it_needs(server: ResourceServer, issuer: Issuer):
     answer = await server.whoami(issuer.mint(server.resource, "openid email"))
     assert answer.status_code == 403
     assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
 
 
+@pytest.mark.sqlite_only
 async def test_keys_work_beside_tokens(server: ResourceServer):
     made = await server.admin(action="create_key", name="ci", projects=["shop"])
     assert (await accepted(server, made.key))["key"] == made.id
 
 
+@pytest.mark.sqlite_only
 async def test_hostile_tokens_are_refused(server: ResourceServer, issuer: Issuer):
     good = issuer.mint(server.resource)
     header, payload, signature = good.split(".")
@@ -152,6 +159,7 @@ def sign_with_public_key(claims: dict[str, Any], signing: SigningKey) -> str:
     return f"{body}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
 
 
+@pytest.mark.sqlite_only
 async def test_a_token_ends_with_its_time(server: ResourceServer, issuer: Issuer, clock: HandClock):
     token = issuer.mint(server.resource)
     early = issuer.mint(server.resource, nbf=issuer.now + 600)
@@ -165,6 +173,7 @@ async def test_a_token_ends_with_its_time(server: ResourceServer, issuer: Issuer
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
 
+@pytest.mark.sqlite_only
 async def test_expired_tokens_and_missing_ones_do_not_count_as_wrong_keys(
     server: ResourceServer, issuer: Issuer
 ):
@@ -175,6 +184,7 @@ async def test_expired_tokens_and_missing_ones_do_not_count_as_wrong_keys(
     assert wrong[-1] == 429
 
 
+@pytest.mark.sqlite_only
 async def test_a_rotated_key_works_at_once_and_invented_ids_fetch_nothing(
     server: ResourceServer, issuer: Issuer, clock: HandClock
 ):
@@ -192,6 +202,7 @@ async def test_a_rotated_key_works_at_once_and_invented_ids_fetch_nothing(
     assert issuer.jwks_fetches == 2
 
 
+@pytest.mark.sqlite_only
 async def test_known_keys_serve_while_the_issuer_is_away_for_a_day(
     server: ResourceServer, issuer: Issuer, clock: HandClock
 ):
@@ -209,6 +220,7 @@ async def test_known_keys_serve_while_the_issuer_is_away_for_a_day(
     assert (await server.whoami(issuer.mint(server.resource))).status_code == 200
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
 async def test_other_kinds_of_keys_are_used_as_their_kind_allows(server: ResourceServer, issuer: Issuer):
     curve, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()
@@ -272,6 +284,7 @@ async def test_a_session_of_one_person_is_closed_to_another(server: ResourceServ
     assert answer.status_code == 404
 
 
+@pytest.mark.sqlite_only
 async def test_the_page_is_not_opened_with_a_token(server: ResourceServer, issuer: Issuer):
     token = issuer.mint(server.resource)
     answer = await server.client.post(f"{server.url}/sign-in", json={"key": token})
@@ -279,6 +292,7 @@ async def test_the_page_is_not_opened_with_a_token(server: ResourceServer, issue
     assert (await server.call("memory_create_sign_in_link", token)).status_code == 403
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.parametrize("oauth_settings", [{"oauth_roles": "group:ops=owner,read=readonly"}])
 async def test_groups_give_roles_where_the_operator_says_so(server: ResourceServer, issuer: Issuer):
     assert (await accepted(server, issuer.mint(server.resource, "x", groups=["ops"])))["role"] == "owner"

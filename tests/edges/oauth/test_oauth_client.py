@@ -4,6 +4,7 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
+import pytest
 from mcp.client import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
@@ -66,6 +67,7 @@ def provider(server: ResourceServer, kept: KeptTokens, person: Person, path: str
     )
 
 
+@pytest.mark.sqlite_only
 async def test_the_official_client_gets_a_token_and_calls(server: ResourceServer, issuer: Issuer):
     kept, person = KeptTokens(), Person()
     async with (
@@ -86,6 +88,7 @@ async def test_the_official_client_gets_a_token_and_calls(server: ResourceServer
     assert not stored.is_error
 
 
+@pytest.mark.sqlite_only
 async def test_the_official_client_reaches_one_toolset_with_the_token_of_the_whole_server(
     server: ResourceServer, issuer: Issuer
 ):
@@ -100,6 +103,7 @@ async def test_the_official_client_reaches_one_toolset_with_the_token_of_the_who
     assert len(issuer.clients) == 1
 
 
+@pytest.mark.sqlite_only
 async def test_a_connector_searches_and_fetches_with_its_two_tools(server: ResourceServer, issuer: Issuer):
     token = issuer.mint(server.resource)
     session = (await server.call("memory_start_session", token, project="shop")).json()["session_id"]
