@@ -336,3 +336,28 @@ async def test_events_are_deleted_after_retention_and_their_numbers_continue(tea
     await delete_old_rows(team.calls)
     kept = await team.database.read(lambda tx: events.list_events_after(tx, "shop", 0))
     assert [(event.n, event.kind) for event in kept] == [(3, "FilesLocked")]
+
+
+async def test_find_operation_describes_what_fits_the_words_and_the_role(team):
+    found = (await team.anyone().find_operation(query="add a task to the backlog"))["operations"]
+    assert found[0]["name"] == "memory_add_backlog_item"
+    assert "title" in found[0]["arguments"]["properties"]
+    reader = team.anyone(access.Caller("readonly", frozenset({"shop"})))
+    allowed = (await reader.find_operation(query="add a task to the backlog"))["operations"]
+    assert "memory_add_backlog_item" not in {operation["name"] for operation in allowed}
+
+
+async def test_call_operation_has_the_role_and_the_audit_of_what_it_calls(team):
+    alice = await team.agent("alice")
+    lesson = {"topic": "Idle pool", "content": "Set the limit to 60."}
+    made = await alice.call_operation(name="memory_record_learning", arguments=lesson)
+    assert made["status"] == "recorded"
+    log = await team.anyone(access.OPERATOR).admin(action="audit_log")
+    assert "memory_record_learning" in str(log)
+    assert "memory_call_operation" not in str(log)
+    reader = team.anyone(access.Caller("readonly", frozenset({"shop"})))
+    with pytest.raises(errors.Forbidden):
+        await reader.call_operation(name="memory_record_learning", arguments=lesson)
+    for unknown in ("memory_answer_request", "nothing"):
+        with pytest.raises(errors.NotFound):
+            await alice.call_operation(name=unknown, arguments={})
