@@ -43,6 +43,8 @@ class Readiness:
         self._checked_at = self._counted_at = self._started_at = 0.0
         self._checking: background.BackgroundWork | None = None
         self.collector = ServerCollector(calls)
+        self.warning = ""
+        """What is wrong although the server is ready."""
         self.live_counts = {"active_sessions": 0, "active_locks": 0, "active_signals": 0}
         """Sessions and locks that were live a few seconds ago, and signals of the last hour."""
 
@@ -75,6 +77,7 @@ class Readiness:
             _log.warning("not ready", extra={"reason": problem}) if problem else _log.info("ready")
         self._problem, self._checked_at, self._started_at = problem, time.monotonic(), 0.0
         if not problem:
+            await self._find_silent_nodes()
             await self._count_live_in_time()
 
     async def _find_problem_now(self) -> str:
@@ -88,6 +91,17 @@ class Readiness:
         except errors.Refusal as refusal:
             return refusal.message
         return ""
+
+    async def _find_silent_nodes(self) -> None:
+        """The projects of the other nodes are served, so that this is no reason to take the server out of service."""
+        with contextlib.suppress(TimeoutError, errors.Unavailable):
+            async with asyncio.timeout(_CHECK_SECONDS):
+                nodes = await self._calls.database.list_silent_nodes()
+                self.warning = (
+                    f"These nodes of the database do not answer: {', '.join(nodes)}. Their projects get 503."
+                    if nodes
+                    else ""
+                )
 
     def _find_full_disk(self) -> str:
         settings = self._calls.settings
@@ -136,7 +150,8 @@ class Probes:
     async def send_health(self, _request: Request, response: Response) -> None:
         """The same verdict as that of /ready, with figures for people and programs."""
         problem = self._readiness.find_problem()
-        state = {"status": "degraded", "message": problem} if problem else {"status": "ok"}
+        message = problem or self._readiness.warning
+        state = {"status": "degraded", "message": message} if message else {"status": "ok"}
         body = state | {"version": __version__} | self._readiness.live_counts
         await response.send_json(503 if problem else 200, body)
 
@@ -147,7 +162,9 @@ class Probes:
                 503, f"unavailable: {problem}".encode(), _RETRY_AFTER, content_type=_PLAIN_TEXT
             )
         else:
-            await response.send(200, b"ready", content_type=_PLAIN_TEXT)
+            warning = self._readiness.warning
+            text = f"ready, but: {warning}" if warning else "ready"
+            await response.send(200, text.encode(), content_type=_PLAIN_TEXT)
 
     async def send_metrics(self, _request: Request, response: Response) -> None:
         self._metrics.set_state(self._readiness.live_counts, is_ready=not self._readiness.find_problem())

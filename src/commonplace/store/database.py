@@ -81,6 +81,9 @@ class Database(Protocol):
     async def check_writable(self) -> None:
         """Raise `Unavailable` if a write would fail now."""
 
+    async def list_silent_nodes(self) -> list[str]:
+        """The nodes of a distributed store that do not answer, while the others serve their projects."""
+
     def announce(self, projects: set[str]) -> None:
         """Hint to the other replicas that these projects have new events."""
 

@@ -29,6 +29,9 @@ T = TypeVar("T")
 _RETRIES = 5
 _CLOSE_SECONDS = 3.0
 _ROLL_BACK_SECONDS = 1.0
+_SILENT_WORKERS = (
+    "select nodename, nodeport from run_command_on_workers('select 1') where not success order by 1, 2"
+)
 _PROBE_LOG = "select pg_logical_emit_message(true, 'commonplace', 'probe')"
 _PROBE_ROW = "insert into setting (name, value) values ('probe', '') on conflict (name) do update set value = excluded.value"
 
@@ -138,10 +141,21 @@ class Postgres:
                 raise errors.Unavailable(
                     "The database is read-only.", hint="Operator: check whether it is a standby."
                 )
-            await tx.run(_PROBE_ROW if self._has_failed_write else _PROBE_LOG)
+            # On Citus a row of a reference table is written on every node; one that is away stops only its own projects.
+            writes_row = self._has_failed_write and not self._has_citus
+            await tx.run(_PROBE_ROW if writes_row else _PROBE_LOG)
 
         await self._run(self._probes, probe)
         self._has_failed_write = False
+
+    async def list_silent_nodes(self) -> list[str]:
+        async def ask_workers(tx: Tx) -> list[str]:
+            if await tx.one("select 1 as yes from pg_extension where extname = 'citus'") is None:
+                return []
+            rows = await tx.all(_SILENT_WORKERS)
+            return [f"{row['nodename']}:{row['nodeport']}" for row in rows]
+
+        return await self._run(self._probes, ask_workers) if self._has_citus else []
 
     def announce(self, projects: set[str]) -> None:
         self._notifications.announce(projects)

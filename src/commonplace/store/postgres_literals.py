@@ -52,7 +52,7 @@ def shift_parameters(sql: str, by: int) -> str:
     return _PARAMETER.sub(lambda match: f"${int(match[1]) + by}", sql) if by else sql
 
 
-_PROJECT = re.compile(r"\bproject = (?:any\()?\$(\d+)")
+_PROJECT = re.compile(r"\bproject = (?:any\()?(?:\$(\d+)|('[^']*'))")
 _ONE_OF_PROJECTS = re.compile(r"\bproject = any\(\$(\d+)\)")
 
 
@@ -60,7 +60,10 @@ def group_by_project(statements: Sequence[Statement]) -> list[list[int]]:
     """The places of these statements, together where they name the same projects."""
     groups: dict[frozenset[str], list[int]] = {}
     for place, (sql, *values) in enumerate(statements):
-        named = frozenset(str(values[int(number) - 1]) for number in _PROJECT.findall(sql))
+        named = frozenset(
+            str(values[int(number) - 1]) if number else literal[1:-1]
+            for number, literal in _PROJECT.findall(sql)
+        )
         groups.setdefault(named, []).append(place)
     return list(groups.values())
 

@@ -152,6 +152,10 @@ class Sqlite:
         self._has_failed_write = False
         return result
 
+    async def list_silent_nodes(self) -> list[str]:
+        """None: the store is one file."""
+        return []
+
     async def check_writable(self) -> None:
         """Write a row; commit it only if the last write failed, so that an idle server leaves the disk alone."""
 

@@ -34,6 +34,8 @@ def check_server(server: RemoteServer, named_by: str) -> Iterator[Finding]:
         yield Finding("server", "problem", f"{server.url} answers: {message}", "See the server's log.")
         return
     version = health.get("version", "")
+    if warning := health.get("message"):
+        yield Finding("server", "warning", f"{server.url} answers: {warning}", "See the server's log.")
     yield Finding("server", "ok", f"{server.url}, version {version}, named by {named_by}")
     if version and version != __version__:
         yield Finding(
