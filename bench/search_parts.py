@@ -181,6 +181,8 @@ def format_difference(one: Sequence[float], other: Sequence[float]) -> str:
 def build_rows(name: str, asked: Sequence[AskedQuestion], split: str | None) -> list[list[str]]:
     """A row for each system and for each part that is switched off, beside all parts."""
     chosen = [each for each in asked if each.question.wanted and split in (None, each.question.split)]
+    if not chosen:
+        return []
     scores = {
         way: list(
             zip(*(score_results(each.found[way], each.question.wanted) for each in chosen), strict=True)
