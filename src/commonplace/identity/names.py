@@ -27,7 +27,6 @@ RESERVED_NAMES = frozenset(
         "everyone",
         "operator",
         "owner",
-        "root",
         "server",
         "shared",
         "system",

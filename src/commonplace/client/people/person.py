@@ -58,12 +58,11 @@ def find_item(
 
 
 def find_own_name(call: CallOperation) -> str:
-    """The agent that the key is bound to, else COMMONPLACE_AGENT, else the login name."""
+    """The agent that the key is bound to, else COMMONPLACE_AGENT, else the name of the key, else the login name."""
     status = call("memory_admin", {"action": "auth_status"})
-    bound = "" if status.get("operator") else status.get("agent")
-    return str(
-        bound or os.environ.get("COMMONPLACE_AGENT") or _NOT_NAME.sub("-", getpass.getuser()).strip("-")
-    )
+    bound, key_name = ("", "") if status.get("operator") else (status.get("agent"), status.get("name"))
+    login = _NOT_NAME.sub("-", getpass.getuser()).strip("-")
+    return str(bound or os.environ.get("COMMONPLACE_AGENT") or key_name or login)
 
 
 @contextlib.contextmanager

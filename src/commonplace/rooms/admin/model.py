@@ -215,6 +215,8 @@ class AuthStatus(Reply):
     role: str
     projects: list[str] = []
     key: str = ""
+    name: str = ""
+    """The name of the key, as an agent name."""
     agent: str | None = None
     operator: bool = False
 

@@ -13,7 +13,7 @@ from commonplace.arguments import AgentName
 from commonplace.call import Call
 from commonplace.clock import DAY, iso
 from commonplace.identity.liveness import SESSION_LIVE_MICROSECONDS
-from commonplace.identity.names import require_unreserved
+from commonplace.identity.names import name_key_holder, require_unreserved
 from commonplace.operation import OperationFamily, operation
 from commonplace.rooms.admin import model, store, token_subjects
 from commonplace.rooms.admin.contributes import KEY_REVOKED
@@ -168,8 +168,10 @@ async def list_audit_log(
 @operation("memory_admin", role="readonly", session="optional", example={})
 async def get_auth_status(call: Call) -> model.AuthStatus:
     """Show whether keys are required, and the caller's role and projects."""
+    key = await store.find_key_row(call.tx, call.caller.key) if call.caller.key else None
     return model.AuthStatus(
         auth=call.settings.auth,
+        name=name_key_holder(key["name"]) if key else "",
         role=call.caller.role,
         projects=sorted(call.caller.projects),
         key=call.caller.key,

@@ -216,7 +216,8 @@ async def _choose_new_name(call: Call, name: str, request: SessionRequest) -> st
 
 
 async def _require_usable_name(call: Call, name: str) -> None:
-    require_unreserved(name)
+    if call.caller.principal.kind != "person":
+        require_unreserved(name)
     if await _belongs_to_other_key(call, name):
         raise errors.Forbidden(
             f"The name '{name}' belongs to another key.",
