@@ -111,6 +111,10 @@ class CitusCluster:
         finally:
             await connection.close()
 
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
     async def count_tasks(self, statement: str) -> int:
         """How many shards a statement asks; 0 if none. Raises what Citus refuses it with."""
         if self._connection is None:
@@ -132,3 +136,4 @@ async def open_citus_cluster(dsn: str) -> AsyncIterator[CitusCluster]:
     cluster = CitusCluster(dsn)
     await cluster.prepare()
     yield cluster
+    await cluster.close()

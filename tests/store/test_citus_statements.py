@@ -56,6 +56,8 @@ async def test_every_statement_touches_one_shard(citus_cluster: CitusCluster):
     tasks, refused, callers = dict[str, int](), dict[str, str](), dict[str, str]()
     for line in Path(STATEMENTS).read_text().splitlines():  # noqa: ASYNC240 - nothing else runs here
         caller, sql, example = json.loads(line)
+        if caller.startswith("store/migrate.py"):
+            continue  # of a new database, which is distributed after it
         callers.setdefault(sql, caller)
         try:
             tasks[sql] = max(tasks.get(sql, 0), await citus_cluster.count_tasks(example))
