@@ -16,7 +16,7 @@ MOST_ROUND_TRIPS = {
     "heartbeat": 2,
     "send_message": 3,
     "record_learning": 6,
-    "start_session": 11,
+    "start_session": 14,
     "lock_files": 8,
     "query": 9,
 }

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -174,10 +175,12 @@ async def resolve_starting_agent(
     call: Call, request: SessionRequest, continued: AgentSession | None
 ) -> ResolvedAgent:
     """The agent of a new session, or of one that is continued, perhaps under another name."""
-    project_is_registered = await ensure_project(call.tx, call.project, call.now)
     name = resolve_requested_name(call.caller, request.agent)
+    firsts: list[Work[Any]] = [lambda tx: ensure_project(tx, call.project, call.now)]
     if name != UNKNOWN_AGENT:
-        name = await find_agent_spelling(call.tx, call.project, name)
+        firsts.append(partial(find_agent_spelling, project=call.project, name=name))
+    project_is_registered, *spelled = await run_together(call.tx, firsts)
+    name = spelled[0] if spelled else name
     refused_name = ""
     if continued is not None and name != continued.agent:
         is_free = request.gives_name and await _is_free_name(call, name, continued)
