@@ -61,6 +61,7 @@ async def test_claims_decide_role_projects_and_agent(server: ResourceServer, iss
         "role": "agent",
         "projects": ["shop"],
         "agent": "ann@example.org",
+        "name": "oauth-ann@example.org",
         "key": "",
     }
     admin = issuer.mint(
