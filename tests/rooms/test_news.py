@@ -122,7 +122,9 @@ async def test_the_conclusion_of_a_blackboard_is_told_and_found(team):
     await _use(bob, "close_session", session_id=board, summary="Totals are integer cents, rounded half up.")
     notices = (await alice.heartbeat())["_notice"]
     assert f"bob closed blackboard {board}: Totals are integer cents, rounded half up." in notices
-    result = (await alice.query(query="how are totals rounded", memory_types=["blackboard"]))["results"][0]
+    result = (await alice.query(query="how are totals rounded", memory_types=["blackboard"], detail="full"))[
+        "results"
+    ][0]
     assert (await alice.get_by_id(doc_id=result["id"]))["content"] == result["content"]
     assert result["content"] == "Totals are integer cents, rounded half up."
     listed = await _use(alice, "list_sessions", active_only=False)
@@ -147,7 +149,7 @@ async def test_new_decisions_are_told_together_to_the_live_sessions_of_their_pro
 async def test_the_notice_of_a_decision_and_the_reply_to_its_author_name_what_it_refines(team):
     alice, bob = await team.agent("alice"), await team.agent("bob")
     first = (await alice.store(title="Money is cents", content="Amounts are cents.", memory_type="adr"))["id"]
-    content = f"Refines {first}: tax, too, is whole cents."
+    content = f"Amends {first}: tax, too, is whole cents."
     stored = await alice.store(title="Tax is cents", content=content, memory_type="adr")
     assert stored["refines"] == [first]
     assert "advice" not in stored

@@ -234,7 +234,7 @@ async def test_a_report_of_a_restarted_agent_continues_its_earlier_work(team: Te
     reported = await new.update_work(title="VAT split", status="completed", files_touched=["src/vat.py"])
     assert not {"first_report", "overlaps"} & reported.keys()
     (item,) = (await new.get_active_work())["recent_work_items"]
-    assert (item["title"], item["status"]) == ("VAT split", "completed")
+    assert (item["title"], item["status"]) == ("VAT split", "done")
 
 
 async def test_a_restarted_agent_reads_the_text_of_the_task_that_it_has(team: Team):

@@ -25,7 +25,7 @@ LOCKS = {"locks": [], "your_locks": []}
 INJECTED = {
     "start": boot_context.render_boot_context(SESSION, "auto"),
     "without leases": boot_context.render_boot_context(SESSION, "off"),
-    "reminder": boot_context.render_reminder(SESSION, {"agent": "alice", "unread": 1}, LOCKS, "check"),
+    "reminder": boot_context.render_reminder(SESSION, {"agent": "alice", "unread": 1}, LOCKS, {}, "check"),
     "truncated": boot_context.render_boot_context(SESSION, "auto")[:-40] + " …(truncated)",
     "of an older version": "Commonplace is the shared memory of this team's agents; its tools are named memory_*.\nIn it this session is the agent alice in the project shop. Its session_id for these tools: s\nThe state of the project now, as memory_start_session returned it:\n"
     + SESSION.pack,
