@@ -98,6 +98,8 @@ PROGRAMS = frozenset(
         "memory_report_checkout",
         "memory_report_citations",
         "memory_sync_functions",
+        "memory_record_events",
+        "memory_call_operation",  # answers as the operation that it calls
     }
 )
 

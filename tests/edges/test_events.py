@@ -27,10 +27,10 @@ ROOMS = Path(commonplace.__file__).parent / "rooms"
 
 
 def declared_constants() -> dict[str, EventType]:
-    """The event types in every rooms/<room>/events.py, by the name of their constant."""
+    """The event types that the modules of rooms declare, by the name of their constant."""
+    paths = [*ROOMS.glob("*/contributes.py"), *ROOMS.glob("*/events.py")]
     modules = [
-        importlib.import_module(f"commonplace.rooms.{path.parent.name}.events")
-        for path in sorted(ROOMS.glob("*/events.py"))
+        importlib.import_module(f"commonplace.rooms.{path.parent.name}.{path.stem}") for path in sorted(paths)
     ]
     return {
         name: value
@@ -51,7 +51,7 @@ def emitted_constants() -> set[str]:
             if node.func.attr in ("emit", "create") and isinstance(named, ast.Name):
                 names.add(named.id)
             elif node.func.attr == "emit" and ast.unparse(named).startswith("EVENTS["):
-                module = importlib.import_module(f"commonplace.rooms.{path.parent.name}.events")
+                module = importlib.import_module(f"commonplace.rooms.{path.parent.name}.contributes")
                 names |= {name for name, value in vars(module).items() if value in module.EVENTS.values()}
     return names
 
