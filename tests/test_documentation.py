@@ -69,7 +69,7 @@ def test_site_folder_has_every_page_with_links_that_work_in_it(tree: PageTree, t
     size = write_site(tree, tmp_path)
     files = list(tmp_path.rglob("*.html"))
     assert len(files) == len(tree.paths)
-    assert size < 4_000_000
+    assert size < 8_000_000
     for file in files:
         for link in re.findall(r'(?:href|src)="([^"#]+)', file.read_text()):
             assert link.startswith(("http", "mailto")) or (file.parent / link).exists(), (file.name, link)

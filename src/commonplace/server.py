@@ -200,7 +200,8 @@ async def serve_http(settings: Settings, announce: Callable[[str], None]) -> Non
 
     _require_keys_or_loopback(settings)
     _end_on_signal()
-    threading.Thread(target=prepare_patterns, daemon=True).start()
+    # No daemon: a thread that compiles patterns while the interpreter ends would abort the process.
+    threading.Thread(target=prepare_patterns).start()
     async with open_calls(settings, settings.wait) as calls, run_background_work(calls):
         await _require_owner_key(calls)
         listening = listener.open_socket(settings.host, settings.port)

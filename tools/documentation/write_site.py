@@ -1,12 +1,16 @@
 """`make site`: the documentation as a folder of HTML files that any web server, or none, can show."""
 
 import posixpath
+import re
 import sys
 from pathlib import Path
 
 from documentation.markdown_page import MarkdownPage, render_page
 from documentation.page_layout import PageLayout
 from documentation.page_tree import PageTree, load_page_tree, name_file
+
+_IMAGE = re.compile(r"\]\(([^)\s:]+\.png)\)")
+_TOP = Path(__file__).parents[2]
 
 
 def render_all(tree: PageTree) -> dict[str, MarkdownPage]:
@@ -32,6 +36,9 @@ def write_site(tree: PageTree, folder: Path) -> int:
         layout = PageLayout(tree, titles.__getitem__, url_of, style)
         page = render_page(path, tree.read(path), link_to)
         written[folder / name_file(path)] = layout.render_page(page).encode()
+    written |= {
+        folder / image.relative_to(_TOP): image.read_bytes() for image in _TOP.glob("docs/images/**/*.png")
+    }
     for file, body in written.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(body)

@@ -232,7 +232,9 @@ def _cut_passage(content: str, question: str, part: int, max_bytes: int) -> str:
     if len(best.encode()) <= max_bytes:
         return _extend_passage(content, best, max_bytes)
     if max_bytes >= MIN_EXCERPT_BYTES:
-        best = _pick_passage(text.split_passages(best, max_bytes), _list_word_starts(question), 0)
+        pieces = text.split_passages(best, max_bytes)
+        # Without a word of the question, its middle: a passage that is near in meaning begins with the end of another.
+        best = _pick_passage(pieces, _list_word_starts(question), len(pieces) // 2)
     return _begin_at_word(content, best).encode()[:max_bytes].decode(errors="ignore").strip()
 
 
