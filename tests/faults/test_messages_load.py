@@ -62,6 +62,11 @@ async def _members(team: Team, replicas: list[Calls], size: int) -> list[Agent]:
     return members
 
 
+def _write_text(n: int) -> str:
+    """Too long to arrive with a notice, which would count as reading it."""
+    return f"message {n} " + "and more about it " * 20
+
+
 async def _read(agent: Agent, got: list[str], **how) -> int:
     """Take a page of mail of any size; how many there were."""
     inbox = await agent.get_messages(limit=random.choice((1, 7, 100)), **how)
@@ -85,12 +90,12 @@ async def test_send_message_reaches_every_recipient_exactly_once(team, replicas,
             recipients = others if to_everyone else [random.choice(others)]
             sent = await members[sender].send_message(
                 to_instance="*" if to_everyone else f"agent{recipients[0]}",
-                message=f"message {n}",
+                message=_write_text(n),
                 priority=random.choice(("urgent", "normal", "low")),
             )
             assert (sent["recipients"], "duplicate" in sent) == (len(recipients), False)
             for recipient in recipients:
-                expected[recipient].add(f"message {n}")
+                expected[recipient].add(_write_text(n))
         sending -= 1
 
     async def read_meanwhile(reader: int) -> None:
@@ -115,7 +120,7 @@ async def test_get_messages_by_many_sessions_of_one_agent_shares_the_mail_out(te
     for n, reader in enumerate(readers):
         reader.calls = replicas[n % len(replicas)]
     for n in range(120):
-        await sender.send_message(to_instance="reader", message=f"{n}")
+        await sender.send_message(to_instance="reader", message=_write_text(n))
     got: list[list[str]] = [[] for _ in readers]
 
     async def drain(place: int) -> None:
@@ -124,7 +129,7 @@ async def test_get_messages_by_many_sessions_of_one_agent_shares_the_mail_out(te
 
     async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.gather(*(drain(place) for place in range(len(readers))))
-    assert Counter(text for texts in got for text in texts) == Counter(f"{n}" for n in range(120))
+    assert Counter(text for texts in got for text in texts) == Counter(_write_text(n) for n in range(120))
 
 
 async def test_claim_message_by_everyone_has_one_winner(team, replicas):
