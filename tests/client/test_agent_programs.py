@@ -81,7 +81,11 @@ def test_settings_run_hooks_only_at_events_that_the_hooks_know(agent: str):
     assert edits
     assert settings.hook_events
     assert set(settings.hook_events) <= set(hooks.events)
-    kinds = {*hooks.events.values(), "before_shell"}  # most programs send it as the event of any tool
+    kinds = {
+        *hooks.events.values(),
+        "before_shell",
+        "after_shell",
+    }  # most programs send them as the event of any tool
     assert hooks.context_kinds | hooks.warning_kinds <= kinds
     written = {edit.at[1] for edit in edits if getattr(edit, "at", ())[:1] == ("hooks",)}
     assert written <= set(hooks.events)

@@ -148,7 +148,7 @@ async def test_the_denial_can_be_waited_for(near, cart, team):
     await replace_text(ann, cart, "append(item)", "append(1)")
     denial = (await replace_text(ben, cart, "append(1)", "append(2)")).denial
     wanted = denial.partition("files=['")[2].partition("'")[0]
-    model = Agent(team.calls, denial.rpartition(" ")[2])
+    model = Agent(team.calls, denial.partition("for these tools is ")[2].split()[0])
     asked = await model.lock_files(files=[wanted])
     assert [conflict["held_by"] for conflict in asked["conflicts"]] == [ann.name]
     await ann.end()

@@ -255,7 +255,6 @@ def on_session_end(hook_run: HookRun) -> HookAnswer:
     """End the session before the uploader starts: both need the processor, and the end has a deadline."""
     is_spooled = _add_transcript_job(hook_run)
     shell_hooks.on_session_end(hook_run)
-    journal_delivery.deliver_events(hook_run)
     try:
         ends.end_sessions([hook_run, *subagents.list_own_runs(hook_run)])
     finally:

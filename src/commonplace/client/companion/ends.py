@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commonplace.client.companion import fault_log
+from commonplace.client.companion import fault_log, journal_delivery
 from commonplace.client.companion.caller import unique_suffix
 from commonplace.client.companion.hook_run import HookRun
 from commonplace.client.link import remote
@@ -90,6 +90,7 @@ def _end_session(hook_run: HookRun) -> None:
     files = list(dict.fromkeys([*hook_run.state.load_leases(), *hook_run.state.take_unreported_files()]))
     conversation, root = hook_run.event.session, hook_run.tree.root
     end = add_end(conversation, hook_run.server.url, root, session.session_id, files[:_MAX_FILES])
+    journal_delivery.deliver_events(hook_run)  # while the session can still record them
     hook_run.state.delete_state()
     claimed = end.claim_delivery()
     if claimed is None:
