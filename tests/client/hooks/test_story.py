@@ -65,7 +65,7 @@ async def _story(alice: Agent, bob: Agent, client: Client, shop: Path) -> None:
         "memory_send_message", to_instance="alice", message="May I have the cart?", priority="urgent"
     )
     assert "bob" in (await alice.edited("src/cart.py")).context
-    mail = (await as_alice("memory_get_messages"))["messages"]
+    mail = (await as_alice("memory_get_messages", include_delivered=True))["messages"]
     assert [(each["from"], each["message"]) for each in mail] == [("bob", "May I have the cart?")]
     assert (await alice.commit()).code == 0
     assert (await as_alice("memory_unlock_files"))["released"] == ["src/cart.py"]
