@@ -138,7 +138,7 @@ project's memory when a session starts, take a lease before an edit, upload the 
         "take lines of others, shelve your own, restore what a command changed",
         run="client.commands.git",
         text="""Work in a checkout that others use too. Commits contain your own lines without any of these; what a command
-destroys of others is put back, and every version is kept for 14 days outside of the repository.
+destroys of others is put back, and every version is kept outside of the repository.
   commonplace git take src/cart.py
   commonplace git shelve -m "half of the tax"
   commonplace git unshelve

@@ -21,7 +21,6 @@ _RUNNING_SECONDS = 600
 """How long a command counts as running whose end no hook has reported."""
 _MAX_CLEAN_FILES = 200
 _MAX_CHECKED_TREES = 50
-_RETENTION_SECONDS = 14 * 86_400
 
 
 class LedgerBusy(Exception):
@@ -134,14 +133,6 @@ def list_ledger_roots() -> list[str]:
         except (OSError, ValueError, KeyError):
             continue
     return roots
-
-
-def delete_old_objects(folder: Path, kept: set[str]) -> None:
-    """Delete versions that no ledger names any more and that are older than two weeks."""
-    oldest = time.time() - _RETENTION_SECONDS
-    for path in (folder / "objects").glob("??/*"):
-        if path.parent.name + path.name not in kept and path.stat().st_mtime < oldest:
-            path.unlink(missing_ok=True)
 
 
 def _ledgers_folder() -> Path:
