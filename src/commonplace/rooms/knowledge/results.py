@@ -234,7 +234,7 @@ def _cut_passage(content: str, question: str, part: int, max_bytes: int) -> str:
     if max_bytes >= MIN_EXCERPT_BYTES:
         pieces = text.split_passages(best, max_bytes)
         # Without a word of the question, its middle: a passage that is near in meaning begins with the end of another.
-        best = _pick_passage(pieces, _list_word_starts(question), len(pieces) // 2)
+        best = _pick_passage(pieces, _list_word_starts(question), len(pieces) // 2 if question else 0)
     return _begin_at_word(content, best).encode()[:max_bytes].decode(errors="ignore").strip()
 
 
